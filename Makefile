@@ -1,0 +1,83 @@
+# Every target sets up what it needs: a bare Debian 12 with make and Python 3.11, as root or with sudo, is enough.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+PYTHON ?= python3
+BIN := .venv/bin
+# Two processes unless told otherwise: each starts PostgreSQL servers of its own on first use.
+JOBS ?= 2
+# `make test k=snooze` runs the tests whose names contain "snooze".
+SELECT := $(if $(k),-k '$(k)')
+PYTEST := $(BIN)/python -m pytest -q
+
+.PHONY: help setup demo dev test test-long check format typing docs scenarios mutants drill drill-short \
+	bench bench-short ci ci-long clean
+
+help: ## Lists every target
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.venv/.ready: pyproject.toml scripts/constraints.txt scripts/setup-python.sh scripts/apt.sh
+	@PYTHON='$(PYTHON)' scripts/setup-python.sh
+
+.PHONY: services
+services: .venv/.ready
+	@scripts/setup-services.sh
+
+setup: services ## Makes .venv and installs the servers that the tests start; every target does so by itself
+
+demo: .venv/.ready ## Resizes photographs with a worker that is killed midway, and checks every file (photos=DIR: your own)
+	$(BIN)/duly demo $(if $(photos),--photos '$(photos)')
+
+dev: .venv/.ready ## Runs a worker on the demo tasks over var/dev.db
+	@mkdir -p var
+	DULY_URL=sqlite:///var/dev.db $(BIN)/duly worker $(or $(app),duly.demo)
+
+test: services ## Runs the tests (k=WORDS: only those whose names match)
+	$(PYTEST) -n $(JOBS) -m 'not long' $(SELECT)
+
+test-long: services ## Runs the long tests too: 100,000 steps of the store model, every seed of the simulation
+	DULY_TEST_LONG=1 $(PYTEST) -n $(JOBS) --timeout 3600 $(SELECT)
+
+check: .venv/.ready ## Lint, format, import contracts, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/mypy
+
+format: .venv/.ready ## Formats the code and applies the safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+typing: .venv/.ready ## Checks the public types as a user sees them, with mypy and pyright
+	$(BIN)/mypy typing_tests
+	$(BIN)/pyright
+
+docs: services ## Runs every code block of README.md and docs/
+	$(PYTEST) tests/docs
+
+scenarios: services ## Runs the scenarios by behaviour, and checks that the index names a test for each
+	$(PYTEST) -n $(JOBS) tests/scenarios
+
+mutants: services ## Breaks transitions, fences and orders one by one: a test must catch each
+	$(BIN)/python scripts/mutants.py
+
+drill: services ## Kills workers, databases and connections under load, and prints the ledger
+	$(BIN)/python -m tests.drill
+
+drill-short: services ## The same for about two minutes
+	$(BIN)/python -m tests.drill --short
+
+bench: services ## Measures this machine
+	$(BIN)/python bench/run.py
+
+bench-short: services ## One iteration of each measurement, to see that they run
+	$(BIN)/python bench/run.py --once
+
+ci: check typing test docs mutants drill-short bench-short demo ## All that a change must pass, within 30 minutes on 2 cores
+
+ci-long: ci test-long drill bench ## The same with everything that takes long
+
+clean: ## Removes the environment, caches and local data
+	rm -rf .venv var build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

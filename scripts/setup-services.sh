@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Installs the servers that the tests start: PostgreSQL 15 from Debian's packages (18 comes as a wheel, with
+# the development tools). Safe to repeat, and silent when all is there. Starts nothing and makes no cluster.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+. scripts/apt.sh
+
+if [ ! -x /usr/lib/postgresql/15/bin/initdb ]; then
+    # The server package makes and starts a cluster of its own unless this file says otherwise beforehand.
+    if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+        as_root mkdir -p /etc/postgresql-common
+        echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
+    fi
+    apt_install postgresql-15
+fi
