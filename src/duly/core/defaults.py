@@ -1,0 +1,79 @@
+"""Every default in one place, with its reason where a number has one.
+
+Knows neither the environment nor the store; settings read these when nothing else is said.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+# Where.
+URL: Final = "sqlite:///duly.db"
+SCHEMA: Final = "duly"
+QUEUE: Final = "default"
+
+# One attempt. Finite, because a hung handler must end some day, and long, because a short one
+# kills honest work; recovery does not wait for it, since the lease does that.
+TIMEOUT: Final = timedelta(minutes=15)
+
+# A dead worker's jobs return in about half a minute; five beats in a row may be missed.
+LEASE: Final = timedelta(seconds=30)
+HEARTBEAT: Final = timedelta(seconds=5)
+# A lease that two late beats could end would be lost to one slow commit.
+HEARTBEATS_PER_LEASE: Final = 3
+
+# Below the 30 s that Kubernetes gives between SIGTERM and SIGKILL.
+GRACE: Final = timedelta(seconds=25)
+
+# Ten attempts with this backoff ride out an outage of 29 min on average, 57 min at most.
+ATTEMPTS: Final = 10
+BACKOFF_BASE: Final = timedelta(seconds=2)
+BACKOFF_FACTOR: Final = 3
+BACKOFF_CAP: Final = timedelta(minutes=15)
+
+# Lost attempts before a job counts as the killer of its workers.
+POISON: Final = 3
+# In a row: more deploys than this within one job's run are a crash loop of the deploys.
+MAX_INTERRUPTS: Final = 10
+# Snoozes of one job before a warning says so: someone waits for what never comes.
+MANY_SNOOZES: Final = 10_000
+# How long a job waits for a worker that knows its task: a rolling deploy is shorter.
+UNKNOWN_AFTER: Final = timedelta(hours=1)
+
+# Lower is more urgent; 32 bits leave room on both sides for every other tool's scale.
+PRIORITY: Final = 100
+MIN_PRIORITY: Final = -(2**31)
+MAX_PRIORITY: Final = 2**31 - 1
+# One claim in so many goes to the oldest head, so that low priorities age but never starve.
+OLDEST_EVERY: Final = 8
+
+# The upper bound of waking where a notification normally comes first, and where none does.
+POLL: Final = timedelta(seconds=1)
+POLL_SQLITE: Final = timedelta(milliseconds=200)
+
+MAX_PAYLOAD: Final = 256 * 1024
+MAX_RESULT: Final = 256 * 1024
+MAX_NESTING: Final = 64
+# Larger payloads are read when their slot starts: 500 claimed at once would else be 128 MB.
+INLINE_PAYLOAD: Final = 8 * 1024
+PAYLOADS_IN_FLIGHT: Final = 16 * 1024 * 1024
+# An error's text and traceback together, so that a dead letter stays readable and small.
+MAX_ERROR: Final = 16 * 1024
+MAX_REASON: Final = 2 * 1024
+
+KEEP: Final = timedelta(hours=24)
+KEEP_DEAD: Final = timedelta(days=30)
+# How long before its purge a dead letter is announced, with count and owner.
+PURGE_NOTICE: Final = timedelta(days=7)
+
+CONCURRENCY: Final = 50
+THREADS: Final = 10
+PROCESSES: Final = 1
+# Connections of one process, its threads and loops together.
+POOL: Final = 4
+
+# Drafts per round trip of enqueue_many: beyond this the round trip no longer dominates.
+ENQUEUE_BATCH: Final = 1_000
+# Bulk acts on more jobs than this need a rate: they would else stand in front of today's work.
+BULK_ACT: Final = 100

@@ -1,0 +1,80 @@
+"""The errors duly raises, and what each asks its reader to do.
+
+Owns the tree and nothing else: it knows no store, no worker, no exit code.
+
+    DulyError
+    ├── UsageError            the call or the declaration is wrong: the text says what to write
+    ├── PayloadError          (also ValueError) an argument or a result cannot be stored
+    ├── LeaseLost             this attempt belongs to someone else by now
+    ├── NotFound              no such job, queue, task or operation
+    ├── ConnectionMismatch    the connection handed in leads to another database
+    ├── AlreadyOpen           too late to configure
+    ├── StoreUnreachable      the database does not answer
+    └── MigrationNeeded       the database has another schema version
+"""
+
+from __future__ import annotations
+
+
+class DulyError(Exception):
+    """Any error of duly: catch it to tell duly's refusals from your own errors."""
+
+
+class UsageError(DulyError):
+    """The call or the declaration is wrong: write what the message says instead."""
+
+
+class PayloadError(DulyError, ValueError):
+    """An argument or a result cannot be stored unchanged: change the value that `path` names.
+
+    `path` reads like the code that reaches the value, for example `order.lines[3].price`; it is
+    empty when the whole payload is meant.
+    """
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class LeaseLost(DulyError):
+    """This attempt no longer owns its job: stop, undo what you can, and write nothing more.
+
+    Another worker may be running the job already; nothing this attempt asked for was stored.
+    """
+
+    def __init__(self, message: str, *, job_id: int | str | None = None) -> None:
+        super().__init__(message)
+        self.job_id = job_id
+
+
+class NotFound(DulyError):
+    """Nothing has this name or id: check the spelling, or whether retention has removed it."""
+
+    def __init__(self, message: str, *, kind: str = "", name: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.name = name
+
+
+class ConnectionMismatch(DulyError):
+    """The connection belongs to another database: pass one that leads to the App's own store."""
+
+
+class AlreadyOpen(DulyError):
+    """The App is in use already: call `configure()` before its first enqueue, worker or inspect."""
+
+
+class StoreUnreachable(DulyError):
+    """The store does not answer: check its URL, its server and the network, then try again.
+
+    Nothing was lost; whether the last write arrived is unknown until the store answers again.
+    """
+
+
+class MigrationNeeded(DulyError):
+    """The store has another schema version: run `duly migrate`, or deploy the matching release."""
+
+    def __init__(self, message: str, *, found: int | None = None, wanted: int | None = None) -> None:
+        super().__init__(message)
+        self.found = found
+        self.wanted = wanted
