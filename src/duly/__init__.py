@@ -1,0 +1,1 @@
+"""duly: durable background jobs on the SQLite or PostgreSQL a team already runs."""
