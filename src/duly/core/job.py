@@ -1,0 +1,224 @@
+"""The values that pass between callers, worker and stores: one job on its way in, claimed, ended, and as read.
+
+Plain immutable data; knows nothing of handlers, leases in memory, or how a store keeps any of it.
+"""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple, NewType
+
+from msgspec import Struct
+
+from .fingerprint import ErrorRecord
+from .lifecycle import Event, Outcome, State
+
+JobId = NewType("JobId", int)
+Incarnation = NewType("Incarnation", int)
+
+
+class Token(NamedTuple):
+    """Proof of one attempt: who holds which job in which run. Never valid again once the attempt ended."""
+
+    incarnation: Incarnation
+    job: JobId
+    run: int
+
+
+class NewJob(Struct, frozen=True):
+    """One job as `enqueue` hands it to a store."""
+
+    queue: str
+    task: str
+    args: bytes
+    """A JSON object {parameter: value} in UTF-8, at most max_payload bytes."""
+    priority: int = 100
+    """Lower is more urgent; 32 bits, signed."""
+    delay: timedelta | None = None
+    """From the moment the store writes the job; excludes run_at."""
+    run_at: datetime | None = None
+    """Aware. In the past means ready at once."""
+    expires: timedelta | None = None
+    """Counted from the due time: not started by then, it is skipped as expired."""
+    timeout: timedelta | None = None
+    """Time to run of one attempt; None leaves it to the task as the worker knows it."""
+    attempts: int | None = None
+    """Failed attempts before dead; None leaves it to the task as the worker knows it."""
+    tenant: str = ""
+    tags: tuple[str, ...] = ()
+    correlation_id: str | None = None
+    """None: the job's own id, as text."""
+    holder: Token | None = None
+    """Set for an enqueue from a handler: stored only while this attempt is still live, else LeaseLost."""
+
+
+class Stored(Struct, frozen=True):
+    """What a store answers for one NewJob, in the order asked."""
+
+    id: JobId
+    outcome: Outcome
+    run_at: datetime | None = None
+    """None when the job is ready at once."""
+
+
+class Counters(Struct, frozen=True):
+    """How earlier attempts ended since the enqueue or the last redrive. Start at 0; a redrive sets them back to 0."""
+
+    failed: int = 0
+    """Failures; dead when they reach `attempts`."""
+    lost: int = 0
+    """Attempts whose worker vanished; dead as poison at the limit. A job with one runs alone in its process."""
+    interrupted: int = 0
+    """Hand-backs by a shutdown in a row; any other ending sets it back to 0."""
+    snoozed: int = 0
+
+
+class ClaimedJob(Struct, frozen=True):
+    """A job that this incarnation now holds. `run` is already the number of this attempt's token."""
+
+    id: JobId
+    run: int
+    queue: str
+    task: str
+    args: bytes | None
+    """None when larger than INLINE_PAYLOAD: read with `JobStore.arguments` when the slot starts."""
+    priority: int
+    tenant: str
+    tags: tuple[str, ...]
+    correlation_id: str
+    counters: Counters
+    attempts: int | None
+    timeout: timedelta | None
+    enqueued_at: datetime
+    claimed_at: datetime
+
+    @property
+    def attempt(self) -> int:
+        """What the handler sees: 1 the first time; failures and losses raise it, snoozes and interrupts do not."""
+        return 1 + self.counters.failed + self.counters.lost
+
+
+class Ended(Struct, frozen=True):
+    """The end of one attempt as the worker decided it (core/decide.py); a store only applies it, fenced by the token.
+
+    A store turns `to` ready or scheduled into cancelled when a cancel was wished for the job.
+    """
+
+    id: JobId
+    run: int
+    event: Event
+    """complete, fail, snooze, skip, bury, interrupt, lose or cancel."""
+    to: State
+    """completed, skipped, dead, cancelled, scheduled (after `delay`) or ready (at the tail)."""
+    counters: Counters
+    """The new values, stored with the waiting or final row."""
+    delay: timedelta | None = None
+    result: bytes | None = None
+    """JSON; None where there is none."""
+    reason: str | None = None
+    """Why skipped, dead, snoozed, interrupted or lost."""
+    note: str | None = None
+    """Something a reader must know of a stored outcome, as "result not storable: ..."."""
+    error: ErrorRecord | None = None
+    elapsed: timedelta | None = None
+    """From the handler's first line to its end; None when it never started."""
+
+
+class QueueClaim(NamedTuple):
+    """At most `most` jobs of this queue."""
+
+    queue: str
+    most: int
+
+
+class ClaimRequest(Struct, frozen=True):
+    """What a worker asks for: queues in the order to try, capped each and in all."""
+
+    queues: tuple[QueueClaim, ...]
+    most: int
+    suspects: bool = False
+    """True: only jobs with a loss behind them (each runs alone); False: only jobs without."""
+    unparked: tuple[str, ...] = ()
+    """Tasks this worker knows that others have parked as unknown: taken from `blocked` first."""
+
+
+class Exchange(Struct, frozen=True):
+    """The answer to one fused acknowledge-and-claim."""
+
+    acked: frozenset[tuple[JobId, int]]
+    """The (job, run) pairs whose end was applied, now or by an earlier try with a lost reply. Missing = lease lost."""
+    claimed: tuple[ClaimedJob, ...] = ()
+    wishes: tuple[JobId, ...] = ()
+    """Jobs held by this incarnation for which a cancel was wished."""
+
+
+class WorkerInfo(Struct, frozen=True):
+    """What a process tells the store when it registers; one registration = one incarnation, never reused."""
+
+    host: str
+    pid: int
+    supervisor: str
+    """Groups the children of one `duly worker`."""
+    queues: tuple[str, ...]
+    tasks: dict[str, timedelta]
+    """Every task the process knows, with its time to run; claims of any other task are parked."""
+    lease: timedelta
+    heartbeat: timedelta
+    slots: int
+    version: str
+
+
+class Progress(Struct, frozen=True):
+    """A handler's latest word on how far it is."""
+
+    id: JobId
+    run: int
+    done: int
+    of: int | None = None
+    note: str | None = None
+
+
+class AttemptRecord(Struct, frozen=True):
+    """One ended attempt as stored; a job completed in its first run has none."""
+
+    run: int
+    event: Event
+    incarnation: Incarnation
+    started_at: datetime | None
+    """None when the attempt was claimed and never started."""
+    ended_at: datetime
+    reason: str | None
+    error: ErrorRecord | None
+
+
+class JobRecord(Struct, frozen=True):
+    """One job as read: whatever state it is in, from one statement."""
+
+    id: JobId
+    state: State
+    queue: str
+    task: str
+    tenant: str
+    priority: int
+    tags: tuple[str, ...]
+    correlation_id: str
+    args: bytes
+    counters: Counters
+    run: int
+    """Claims so far, redrives included."""
+    attempts: int | None
+    timeout: timedelta | None
+    enqueued_at: datetime
+    expires_at: datetime | None = None
+    run_at: datetime | None = None
+    """Due time while scheduled."""
+    started_at: datetime | None = None
+    """Claim time while running; the last attempt's start when ended."""
+    deadline: datetime | None = None
+    """While running: when any sweep may take the job back."""
+    finished_at: datetime | None = None
+    incarnation: Incarnation | None = None
+    reason: str | None = None
+    note: str | None = None
+    result: bytes | None = None
+    error: ErrorRecord | None = None
+    progress: Progress | None = None
+    cancel_wished: bool = False

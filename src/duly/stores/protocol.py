@@ -1,0 +1,361 @@
+"""What a store of jobs promises, in state words. Every sentence here has a conformance test on every store.
+
+Five small protocols over one set of tables, and `Store`, which holds them. All methods block and may be called from
+any thread; each is one transaction of the store's own unless it takes a connection. Times come from the database's
+clock unless the store was opened with `clock`. Every method may raise `faults.Transient`; batch writes may raise
+`faults.DataFault`. Lock order: worker row, then claimed, then the waiting tables, then finished and dead.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from duly.core.filters import Filter
+from duly.core.fingerprint import ErrorRecord
+from duly.core.job import (
+    AttemptRecord,
+    ClaimRequest,
+    Ended,
+    Exchange,
+    Incarnation,
+    JobId,
+    JobRecord,
+    NewJob,
+    Progress,
+    Stored,
+    WorkerInfo,
+)
+from duly.core.leases import Beat
+from duly.core.lifecycle import Event, State
+
+Clock = Callable[[], datetime]
+
+
+class JobStore(Protocol):
+    """Jobs in, jobs claimed, attempts ended."""
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
+        """- -> ready, or scheduled when due later. All or nothing; one round trip per 1,000; answers in order.
+
+        LeaseLost when a `holder` is no longer live. Wakes waiting workers after the commit.
+        """
+
+    def exchange(self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None) -> Exchange:
+        """Apply ends and claim more, in one transaction and one round trip.
+
+        running -> Ended.to for each live token; a token that is not live changes nothing and is missing from `acked`,
+        unless its end was applied by an earlier try of the same call. ready -> running for at most `request.most`
+        jobs, in queue order, by (priority, position) within a queue; expired ones become skipped("expired") and are
+        not counted; tasks unknown to the incarnation or paused go ready -> blocked; paused queues give nothing.
+        An incarnation whose row is gone claims nothing.
+        """
+
+    def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
+        """The stored arguments, byte for byte."""
+
+    def extend(self, incarnation: Incarnation, id: JobId, run: int, by: timedelta) -> bool:
+        """Move the attempt's deadline; False when the token is not live."""
+
+    def report(self, incarnation: Incarnation, progress: Sequence[Progress]) -> tuple[list[tuple[JobId, int]], list[JobId]]:
+        """Write progress of live attempts; answer (every (job, run) the store says is held, jobs with a cancel wish)."""
+
+
+class LeaseStore(Protocol):
+    """Worker incarnations: the row's existence is the lease."""
+
+    def register(self, info: WorkerInfo) -> Incarnation:
+        """A new incarnation, never used before."""
+
+    def beat(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]:
+        """Count one heartbeat for each; those missing in the answer were reaped. No clock test."""
+
+    def beats(self) -> list[Beat]:
+        """Every worker row with its beat, for a reaper's watch."""
+
+    def reap(self, overdue: Sequence[Beat], poison: int) -> int:
+        """Two statements: delete the rows whose beat still is as watched; then running -> ready with lost + 1 (dead as
+        poison when lost reaches `poison` and the job had run alone; cancelled when wished). The number of jobs moved."""
+
+    def disown(self, incarnation: Incarnation, started: Sequence[tuple[JobId, int]], reason: str, poison: int) -> int:
+        """A supervisor saw its child die: delete the row; started attempts are lost (dead as poison at the limit), the
+        others interrupted. The number of jobs moved."""
+
+    def retire(self, incarnation: Incarnation) -> int:
+        """A clean end: delete the row; what is still claimed goes back as interrupted. The number of jobs moved."""
+
+
+class Swept(Struct, frozen=True):
+    """What one round of upkeep did."""
+
+    promoted: int = 0
+    expired: int = 0
+    orphans: int = 0
+    overdue: int = 0
+    abandoned: int = 0
+    unparked: int = 0
+    stragglers: int = 0
+    ran: bool = True
+    """False when another worker held the sweep or it was not due yet."""
+
+
+class UpkeepStore(Protocol):
+    """What some worker must do from time to time; safe from any number of workers at once."""
+
+    def promote(self, most: int = 1000) -> tuple[int, timedelta | None]:
+        """scheduled -> ready for due jobs (skipped when expired, cancelled when wished); (how many, time to the next)."""
+
+    def sweep(self, unknown_after: timedelta, poison: int, grace: timedelta) -> Swept:
+        """Under a try-lock and not more often than due: orphans (claimed, no worker row) -> ready as lost; attempts past
+        their deadline + grace -> ready as lost; expired waiting jobs -> skipped; parked jobs that no live worker knows
+        for `unknown_after` -> dead; paused-then-resumed parked jobs -> ready; late commits behind marks found."""
+
+    def parked_tasks(self) -> tuple[str, ...]:
+        """Tasks that have jobs parked as unknown."""
+
+    def retain(self, keep: Mapping[str, timedelta], keep_dead: Mapping[str, timedelta], default: timedelta,
+               default_dead: timedelta, most: int = 2000) -> int:
+        """Delete one chunk of finished jobs past their queue's retention, oldest first; 0 means nothing is left to do.
+        Dead letters only when past `keep_dead` and announced at least 7 days before (see `announce_dead`)."""
+
+    def announce_dead(self, keep_dead: Mapping[str, timedelta], default_dead: timedelta,
+                      ahead: timedelta) -> list[tuple[str, int, datetime]]:
+        """Per queue: how many dead letters will be purged within `ahead` and from when; marks them as announced."""
+
+
+class QueueCount(Struct, frozen=True):
+    """One queue at one moment, from one statement."""
+
+    queue: str
+    ready: int = 0
+    scheduled: int = 0
+    blocked: int = 0
+    running: int = 0
+    dead: int = 0
+    oldest_ready: timedelta | None = None
+    """Age of the job that has been ready longest."""
+    next_due: datetime | None = None
+    paused_until: datetime | None = None
+    paused: bool = False
+    in_per_s: float | None = None
+    """Over the last minutes, from samples the workers keep; None without samples."""
+    out_per_s: float | None = None
+    slope_per_s: float | None = None
+
+
+class WorkerRecord(Struct, frozen=True):
+    incarnation: Incarnation
+    host: str
+    pid: int
+    supervisor: str
+    queues: tuple[str, ...]
+    slots: int
+    running: int
+    started_at: datetime
+    beat_age: timedelta
+    progress_age: timedelta | None
+    """Since it last ended an attempt or found nothing to do; a pulse without progress is a hung worker."""
+    version: str
+    draining: bool = False
+
+
+class DeadGroup(Struct, frozen=True):
+    fingerprint: str
+    queue: str
+    task: str
+    count: int
+    first: datetime
+    last: datetime
+    error: str
+    """Type and message of the latest."""
+
+
+class Pause(Struct, frozen=True):
+    target: str
+    """`queue:NAME` or `task:NAME`."""
+    until: datetime | None
+    by: str
+    reason: str
+    at: datetime
+
+
+class OperationRecord(Struct, frozen=True):
+    """A stored bulk act."""
+
+    id: int
+    verb: str
+    """redrive, purge or cancel."""
+    filter: Filter
+    state: str
+    """running, paused, done or cancelled."""
+    rate: float | None
+    """Jobs per second; None = as fast as possible."""
+    priority: int | None
+    done: int
+    skipped: int
+    """No longer in the state when their turn came."""
+    total: int
+    by: str
+    reason: str
+    created_at: datetime
+    ended_at: datetime | None = None
+    cursor: int = 0
+    """Highest job id handled; ids are walked upwards."""
+    upto: int = 0
+    """No job with a higher id belongs to it."""
+
+
+class Page(Struct, frozen=True):
+    jobs: tuple[JobRecord, ...]
+    next: int | None
+    """Pass as `before` (newest first) or `after` (oldest first); None at the end."""
+
+
+class InspectionStore(Protocol):
+    """Reads. Any answer about a job is one statement over all state tables."""
+
+    def lookup(self, ids: Sequence[JobId]) -> list[JobRecord | None]: ...
+
+    def attempts(self, id: JobId) -> list[AttemptRecord]: ...
+
+    def page(self, filter: Filter, *, before: int | None = None, after: int | None = None, limit: int = 50) -> Page:
+        """Jobs by id, newest first (or oldest first with `after`), by the indexed parts of the filter (queue, task, tenant,
+        state, tag, correlation, fingerprint, since, until); `where` is the caller's. Bounded work: a page may be short
+        while `next` is not None."""
+
+    def counts(self) -> list[QueueCount]: ...
+
+    def workers(self) -> list[WorkerRecord]: ...
+
+    def dead_groups(self, filter: Filter) -> list[DeadGroup]: ...
+
+    def pauses(self) -> list[Pause]: ...
+
+    def operations(self) -> list[OperationRecord]: ...
+
+    def now(self) -> datetime:
+        """The database's clock."""
+
+    def describe(self) -> dict[str, str]:
+        """Facts for `status` and `check`: where (absolute path or host), server version, journal mode, sync, schema."""
+
+    def warnings(self) -> list[str]:
+        """Findings for `check`, each with its fix."""
+
+
+class OperatorStore(Protocol):
+    """Acts of a person. Each names who and why; each reports what it really moved."""
+
+    def cancel(self, ids: Sequence[JobId], by: str, reason: str) -> dict[JobId, State]:
+        """Commits the wish first, then waiting -> cancelled; running keeps running with the wish set. Ids that are final
+        or unknown are absent from the answer."""
+
+    def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:
+        """dead, cancelled, skipped -> ready, counters 0, run kept; those really moved. Twice moves once."""
+
+    def purge(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
+        """Delete dead letters for good."""
+
+    def run_now(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]: ...
+
+    def run_at(self, ids: Sequence[JobId], at: datetime, by: str, reason: str) -> list[JobId]: ...
+
+    def reprioritise(self, ids: Sequence[JobId], priority: int, by: str, reason: str) -> list[JobId]: ...
+
+    def pause(self, target: str, lasting: timedelta | None, by: str, reason: str) -> Pause: ...
+
+    def resume(self, target: str, by: str, reason: str) -> bool: ...
+
+    def drain_worker(self, incarnation: Incarnation) -> bool:
+        """Ask one worker to stop claiming and end; it sees the wish with its next heartbeat."""
+
+    def draining(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]: ...
+
+    def start_operation(self, verb: str, filter: Filter, rate: float | None, priority: int | None, total: int, by: str,
+                        reason: str) -> OperationRecord: ...
+
+    def set_operation(self, id: int, state: str) -> OperationRecord | None:
+        """running, paused or cancelled; None when unknown or already ended."""
+
+    def advance_operation(self, id: int, cursor: int, done: int, skipped: int, ended: bool) -> bool:
+        """Under a lock: move the cursor on; False when it is no longer running or another worker was faster."""
+
+
+class SchemaStore(Protocol):
+    def version(self) -> int:
+        """0 when nothing of ours is there."""
+
+    def wanted(self) -> int: ...
+
+    def migrate(self) -> list[str]:
+        """Apply what is missing, under a lock; the names of the migrations applied. Safe from many processes at once."""
+
+    def sql(self) -> str:
+        """The text that `migrate` would run from nothing."""
+
+    def declare(self, queues: Mapping[str, str], tasks: Mapping[str, str]) -> None:
+        """Record declared queues (name -> owner) and tasks (name -> queue), for producers in SQL and for `status`."""
+
+    def declared(self) -> tuple[dict[str, str], dict[str, str]]: ...
+
+
+class Listener(Protocol):
+    """Calls back, from its own thread, when there may be work. Missing a call is harmless: everyone polls."""
+
+    def idle(self, yes: bool) -> None:
+        """The worker has nothing to do and free slots (or the contrary): producers then need (not) ring."""
+
+    def close(self) -> None: ...
+
+
+class Capabilities(Struct, frozen=True):
+    """How stores differ, as data that tests and docs read."""
+
+    kind: str
+    shared_by_machines: bool
+    rings: bool
+    """Producers can wake a worker without polling."""
+    only_queries: tuple[str, ...] = ()
+    """Statement files that the other store does not have."""
+
+
+class Store(Protocol):
+    """One opened store. Opening is lazy: the first call connects; a fork must open anew."""
+
+    url: str
+    capabilities: Capabilities
+    jobs: JobStore
+    leases: LeaseStore
+    upkeep: UpkeepStore
+    inspection: InspectionStore
+    operator: OperatorStore
+    schema: SchemaStore
+
+    def listen(self, on_work: Callable[[], None]) -> Listener: ...
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """A connection of the store inside a transaction that commits at the block's end."""
+
+    def atransaction(self) -> AbstractAsyncContextManager[Any]: ...
+
+    def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
+        """As JobStore.enqueue, in the transaction that is open on the caller's connection; never commits it.
+        ConnectionMismatch for a connection of another kind, of another database, without an open transaction, or async."""
+
+    async def aenqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]: ...
+
+    def complete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool:
+        """Apply one end in the caller's transaction, fenced; False when the token is not live."""
+
+    async def acomplete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+__all__ = [
+    "Capabilities", "Clock", "DeadGroup", "ErrorRecord", "Event", "InspectionStore", "JobStore", "LeaseStore", "Listener",
+    "OperationRecord", "OperatorStore", "Page", "Pause", "QueueCount", "SchemaStore", "Store", "Swept", "UpkeepStore",
+    "WorkerRecord",
+]
