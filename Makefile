@@ -35,10 +35,10 @@ dev: .venv/.ready ## Runs a worker on the demo tasks over var/dev.db
 	DULY_URL=sqlite:///var/dev.db $(BIN)/duly worker $(or $(app),duly.demo)
 
 test: services ## Runs the tests (k=WORDS: only those whose names match)
-	$(PYTEST) -n $(JOBS) -m 'not long' $(SELECT)
+	$(PYTEST) -n $(JOBS) $(SELECT)
 
-test-long: services ## Runs the long tests too: 100,000 steps of the store model, every seed of the simulation
-	DULY_TEST_LONG=1 $(PYTEST) -n $(JOBS) --timeout 3600 $(SELECT)
+test-long: services ## Runs the long tests: 100,000 steps of the store model, every seed of the simulation
+	$(PYTEST) -n $(JOBS) --long -m long --timeout 3600 $(SELECT)
 
 check: .venv/.ready ## Lint, format, import contracts, types
 	$(BIN)/ruff check .

@@ -1,0 +1,1 @@
+"""duly's own tests. What users import into theirs is duly.testing."""
