@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
-from typing import TypeVar, cast
+from typing import TypeVar, overload
 
 T = TypeVar("T")
 
@@ -34,13 +34,17 @@ def wait_until(probe: Callable[[], T], *, timeout: float = 10.0, what: str = "")
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
-async def await_until(probe: Callable[[], T | Awaitable[T]], *, timeout: float = 10.0, what: str = "") -> T:
+@overload
+async def await_until(probe: Callable[[], Awaitable[T]], *, timeout: float = 10.0, what: str = "") -> T: ...
+@overload
+async def await_until(probe: Callable[[], T], *, timeout: float = 10.0, what: str = "") -> T: ...
+async def await_until(probe: Callable[[], object], *, timeout: float = 10.0, what: str = "") -> object:
     """As `wait_until`, for a test on an event loop: the loop turns meanwhile. The probe may be async."""
     deadline = time.monotonic() + timeout
     pause = FIRST_PAUSE
     while True:
         answer = probe()
-        seen = await cast(Awaitable[T], answer) if isawaitable(answer) else answer
+        seen = await answer if isawaitable(answer) else answer
         if seen:
             return seen
         if time.monotonic() >= deadline:
