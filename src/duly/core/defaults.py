@@ -31,6 +31,8 @@ ATTEMPTS: Final = 10
 BACKOFF_BASE: Final = timedelta(seconds=2)
 BACKOFF_FACTOR: Final = 3
 BACKOFF_CAP: Final = timedelta(minutes=15)
+# The longest that a server's Retry-After is obeyed: a wrong header must not bury a job for a year.
+MAX_RETRY_AFTER: Final = timedelta(hours=24)
 
 # Lost attempts before a job counts as the killer of its workers.
 POISON: Final = 3

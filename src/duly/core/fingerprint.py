@@ -9,6 +9,7 @@ import traceback
 from collections import deque
 from collections.abc import Iterator
 from hashlib import blake2b
+from itertools import islice
 from types import FrameType, TracebackType
 from typing import Final
 
@@ -47,7 +48,7 @@ class ErrorRecord(Struct, frozen=True):
 def describe(error: BaseException, *, max_bytes: int = MAX_ERROR) -> ErrorRecord:
     """Return the record of an error, whatever its class does when asked; never raises."""
     name = storable(_name(type(error)), max_bytes // 8)
-    message = storable(_message(error), max_bytes // 4)
+    message = storable(message_of(error), max_bytes // 4)
     room = max_bytes - len(name.encode()) - len(message.encode())
     return ErrorRecord(
         type=name,
@@ -65,7 +66,8 @@ def _name(kind: type) -> str:
     return name if module == "builtins" else f"{module}.{name}"
 
 
-def _message(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
+    """Return the text of an error; never raises, whatever its `__str__` does."""
     try:
         return str(error)
     except BaseException as failure:  # even SystemExit raised by __str__ must not end the worker
@@ -116,7 +118,9 @@ def _fingerprint(error: BaseException, name: str, message: str) -> str:
     parts = [name, normalise(message), *_functions(error)]
     try:
         # All failures of a TaskGroup have one type and one message: what is inside tells them apart.
-        parts += sorted({f"{_name(type(leaf))} {normalise(_message(leaf))}" for leaf in _leaves(error)})
+        if isinstance(error, BaseExceptionGroup):
+            inside = islice(leaves(error), _LEAVES)
+            parts += sorted({f"{_name(type(leaf))} {normalise(message_of(leaf))}" for leaf in inside})
     except BaseException:  # a group whose own attributes misbehave
         parts.append("unreadable group")
     return blake2b("\n".join(parts).encode("utf-8", "replace"), digest_size=4).hexdigest()
@@ -134,15 +138,14 @@ def _functions(error: BaseException) -> list[str]:
     return sorted(names)
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    waiting = [error] if isinstance(error, BaseExceptionGroup) else []
-    found = 0
-    while waiting and found < _LEAVES:
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """Yield what a group, nested or not, holds; an error that is no group yields itself."""
+    waiting = [error]
+    while waiting:
         inner = waiting.pop()
         if isinstance(inner, BaseExceptionGroup):
             waiting.extend(inner.exceptions)
         else:
-            found += 1
             yield inner
 
 
