@@ -36,7 +36,8 @@ class Watch:
         self._last_round = None
 
     def overdue(self, beats: Iterable[Beat], now: float, most_gap: float) -> list[Beat]:
-        """The workers that may be reaped. `now` is monotonic; a gap over `most_gap` since the last round starts anew."""
+        """The workers that may be reaped. `now` is monotonic; a gap over `most_gap` since the last round
+        starts anew."""
         if self._last_round is not None and now - self._last_round > most_gap:
             self._seen.clear()
         self._last_round = now
@@ -71,11 +72,17 @@ class OwnLease:
 
     def may_claim(self, now: float) -> bool:
         """False as soon as two beats in a row were missed."""
-        return now < self._renewed + min(2 * self._heartbeat, self._lease - self._heartbeat) + self._heartbeat / 2
+        return (
+            now
+            < self._renewed + min(2 * self._heartbeat, self._lease - self._heartbeat) + self._heartbeat / 2
+        )
 
 
-def unknown_twice(held: Iterable[tuple[int, int]], known: Mapping[tuple[int, int], object],
-                  suspected: frozenset[tuple[int, int]]) -> tuple[frozenset[tuple[int, int]], list[tuple[int, int]]]:
+def unknown_twice(
+    held: Iterable[tuple[int, int]],
+    known: Mapping[tuple[int, int], object],
+    suspected: frozenset[tuple[int, int]],
+) -> tuple[frozenset[tuple[int, int]], list[tuple[int, int]]]:
     """Compare what the store says we hold with memory: (suspected now, unknown in two rounds running).
 
     Two rounds, because the backend whose reply was lost may still be committing.

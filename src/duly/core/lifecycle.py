@@ -1,7 +1,8 @@
 """The states of a job, the events that move it, and the one table of legal transitions.
 
 Everything that changes a job's state (stores, worker, operator verbs) is checked against TRANSITIONS by the
-conformance suite; the diagram in docs/job-lifecycle.md is generated from it. Knows nothing of how a store keeps a state.
+conformance suite; the diagram in docs/job-lifecycle.md is generated from it. Knows nothing of how a store keeps
+a state.
 """
 
 from enum import StrEnum

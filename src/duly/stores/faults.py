@@ -1,4 +1,4 @@
-"""What may go wrong at the store boundary: drivers' errors are translated into exactly these, in one place per store."""
+"""What may go wrong at the store boundary: drivers' errors become exactly these, in one place per store."""
 
 from duly.core.errors import DulyError
 

@@ -43,7 +43,9 @@ class JobStore(Protocol):
         LeaseLost when a `holder` is no longer live. Wakes waiting workers after the commit.
         """
 
-    def exchange(self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None) -> Exchange:
+    def exchange(
+        self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None
+    ) -> Exchange:
         """Apply ends and claim more, in one transaction and one round trip.
 
         running -> Ended.to for each live token; a token that is not live changes nothing and is missing from `acked`,
@@ -59,8 +61,10 @@ class JobStore(Protocol):
     def extend(self, incarnation: Incarnation, id: JobId, run: int, by: timedelta) -> bool:
         """Move the attempt's deadline; False when the token is not live."""
 
-    def report(self, incarnation: Incarnation, progress: Sequence[Progress]) -> tuple[list[tuple[JobId, int]], list[JobId]]:
-        """Write progress of live attempts; answer (every (job, run) the store says is held, jobs with a cancel wish)."""
+    def report(
+        self, incarnation: Incarnation, progress: Sequence[Progress]
+    ) -> tuple[list[tuple[JobId, int]], list[JobId]]:
+        """Write progress of live attempts; answer (each (job, run) the store says is held, jobs with a cancel wish)."""
 
 
 class LeaseStore(Protocol):
@@ -76,10 +80,12 @@ class LeaseStore(Protocol):
         """Every worker row with its beat, for a reaper's watch."""
 
     def reap(self, overdue: Sequence[Beat], poison: int) -> int:
-        """Two statements: delete the rows whose beat still is as watched; then running -> ready with lost + 1 (dead as
-        poison when lost reaches `poison` and the job had run alone; cancelled when wished). The number of jobs moved."""
+        """Two statements: delete the rows whose beat still is as watched; then running -> ready with lost + 1 (dead
+        as poison when lost reaches `poison` and the job had run alone; cancelled when wished). How many jobs moved."""
 
-    def disown(self, incarnation: Incarnation, started: Sequence[tuple[JobId, int]], reason: str, poison: int) -> int:
+    def disown(
+        self, incarnation: Incarnation, started: Sequence[tuple[JobId, int]], reason: str, poison: int
+    ) -> int:
         """A supervisor saw its child die: delete the row; started attempts are lost (dead as poison at the limit), the
         others interrupted. The number of jobs moved."""
 
@@ -105,23 +111,30 @@ class UpkeepStore(Protocol):
     """What some worker must do from time to time; safe from any number of workers at once."""
 
     def promote(self, most: int = 1000) -> tuple[int, timedelta | None]:
-        """scheduled -> ready for due jobs (skipped when expired, cancelled when wished); (how many, time to the next)."""
+        """scheduled -> ready for due jobs (skipped when expired, cancelled when wished): (how many, time to next)."""
 
     def sweep(self, unknown_after: timedelta, poison: int, grace: timedelta) -> Swept:
-        """Under a try-lock and not more often than due: orphans (claimed, no worker row) -> ready as lost; attempts past
-        their deadline + grace -> ready as lost; expired waiting jobs -> skipped; parked jobs that no live worker knows
-        for `unknown_after` -> dead; paused-then-resumed parked jobs -> ready; late commits behind marks found."""
+        """Under a try-lock and not more often than due: orphans (claimed, no worker row) -> ready as lost; attempts
+        past their deadline + grace -> ready as lost; expired waiting jobs -> skipped; parked jobs that no live worker
+        knows for `unknown_after` -> dead; paused-then-resumed parked jobs -> ready; late commits behind marks found."""
 
     def parked_tasks(self) -> tuple[str, ...]:
         """Tasks that have jobs parked as unknown."""
 
-    def retain(self, keep: Mapping[str, timedelta], keep_dead: Mapping[str, timedelta], default: timedelta,
-               default_dead: timedelta, most: int = 2000) -> int:
+    def retain(
+        self,
+        keep: Mapping[str, timedelta],
+        keep_dead: Mapping[str, timedelta],
+        default: timedelta,
+        default_dead: timedelta,
+        most: int = 2000,
+    ) -> int:
         """Delete one chunk of finished jobs past their queue's retention, oldest first; 0 means nothing is left to do.
         Dead letters only when past `keep_dead` and announced at least 7 days before (see `announce_dead`)."""
 
-    def announce_dead(self, keep_dead: Mapping[str, timedelta], default_dead: timedelta,
-                      ahead: timedelta) -> list[tuple[str, int, datetime]]:
+    def announce_dead(
+        self, keep_dead: Mapping[str, timedelta], default_dead: timedelta, ahead: timedelta
+    ) -> list[tuple[str, int, datetime]]:
         """Per queue: how many dead letters will be purged within `ahead` and from when; marks them as announced."""
 
 
@@ -220,10 +233,12 @@ class InspectionStore(Protocol):
 
     def attempts(self, id: JobId) -> list[AttemptRecord]: ...
 
-    def page(self, filter: Filter, *, before: int | None = None, after: int | None = None, limit: int = 50) -> Page:
-        """Jobs by id, newest first (or oldest first with `after`), by the indexed parts of the filter (queue, task, tenant,
-        state, tag, correlation, fingerprint, since, until); `where` is the caller's. Bounded work: a page may be short
-        while `next` is not None."""
+    def page(
+        self, filter: Filter, *, before: int | None = None, after: int | None = None, limit: int = 50
+    ) -> Page:
+        """Jobs by id, newest first (or oldest first with `after`), by the indexed parts of the filter (queue, task,
+        tenant, state, tag, correlation, fingerprint, since, until); `where` is the caller's. Bounded work: a page
+        may be short while `next` is not None."""
 
     def counts(self) -> list[QueueCount]: ...
 
@@ -249,8 +264,8 @@ class OperatorStore(Protocol):
     """Acts of a person. Each names who and why; each reports what it really moved."""
 
     def cancel(self, ids: Sequence[JobId], by: str, reason: str) -> dict[JobId, State]:
-        """Commits the wish first, then waiting -> cancelled; running keeps running with the wish set. Ids that are final
-        or unknown are absent from the answer."""
+        """Commits the wish first, then waiting -> cancelled; running keeps running with the wish set. Ids that are
+        final or unknown are absent from the answer."""
 
     def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:
         """dead, cancelled, skipped -> ready, counters 0, run kept; those really moved. Twice moves once."""
@@ -273,8 +288,16 @@ class OperatorStore(Protocol):
 
     def draining(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]: ...
 
-    def start_operation(self, verb: str, filter: Filter, rate: float | None, priority: int | None, total: int, by: str,
-                        reason: str) -> OperationRecord: ...
+    def start_operation(
+        self,
+        verb: str,
+        filter: Filter,
+        rate: float | None,
+        priority: int | None,
+        total: int,
+        by: str,
+        reason: str,
+    ) -> OperationRecord: ...
 
     def set_operation(self, id: int, state: str) -> OperationRecord | None:
         """running, paused or cancelled; None when unknown or already ended."""
@@ -290,7 +313,7 @@ class SchemaStore(Protocol):
     def wanted(self) -> int: ...
 
     def migrate(self) -> list[str]:
-        """Apply what is missing, under a lock; the names of the migrations applied. Safe from many processes at once."""
+        """Apply what is missing, under a lock; the names of those applied. Safe from many processes at once."""
 
     def sql(self) -> str:
         """The text that `migrate` would run from nothing."""
@@ -342,7 +365,7 @@ class Store(Protocol):
 
     def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
         """As JobStore.enqueue, in the transaction that is open on the caller's connection; never commits it.
-        ConnectionMismatch for a connection of another kind, of another database, without an open transaction, or async."""
+        ConnectionMismatch for one of another kind, of another database, without an open transaction, or async."""
 
     async def aenqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]: ...
 
@@ -355,7 +378,23 @@ class Store(Protocol):
 
 
 __all__ = [
-    "Capabilities", "Clock", "DeadGroup", "ErrorRecord", "Event", "InspectionStore", "JobStore", "LeaseStore", "Listener",
-    "OperationRecord", "OperatorStore", "Page", "Pause", "QueueCount", "SchemaStore", "Store", "Swept", "UpkeepStore",
+    "Capabilities",
+    "Clock",
+    "DeadGroup",
+    "ErrorRecord",
+    "Event",
+    "InspectionStore",
+    "JobStore",
+    "LeaseStore",
+    "Listener",
+    "OperationRecord",
+    "OperatorStore",
+    "Page",
+    "Pause",
+    "QueueCount",
+    "SchemaStore",
+    "Store",
+    "Swept",
+    "UpkeepStore",
     "WorkerRecord",
 ]

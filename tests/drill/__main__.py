@@ -1,0 +1,187 @@
+"""`python -m tests.drill [--short] [--store sqlite|postgres|both]`: run the drill, print the ledger; 0 if all held."""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from duly.stores.open import open_store
+
+from duly.stores.protocol import Store
+from tests.drill import audit, ledger
+from tests.drill.chaos import Chaos, Fleet, Plan
+from tests.drill.producer import CREATE, own_connection
+from tests.drill.proxy import Proxy
+from tests.services import PostgresServer
+
+LEASE = 2.0
+SETTINGS = {
+    "DULY_LEASE": "2s",
+    "DULY_HEARTBEAT": "400ms",
+    "DULY_GRACE": "2s",
+    "DULY_POLL": "100ms",
+    "DULY_POISON": "50",
+}
+LONG = Plan(kills=200, stops=30, restarts=20, terminations=50, hangs=10, pause=0.45, frozen_for=2 * LEASE)
+SHORT = Plan(kills=20, stops=3, restarts=2, terminations=5, hangs=1, pause=0.35, frozen_for=2 * LEASE)
+
+
+def processes(folder: Path, direct: str, through: str, jobs: int, seconds: float) -> Fleet:
+    """Three workers (one of them through the proxy) and two producers."""
+    environment = {
+        **os.environ,
+        **SETTINGS,
+        ledger.PATH: str(folder / "ledger"),
+        "PYTHONPATH": str(Path.cwd()),
+    }
+    generation = iter(range(1, 1_000_000))
+    log = (folder / "output.log").open("ab")
+
+    def spawn(url: str, *arguments: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", *arguments],
+            env={**environment, "DULY_URL": url},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+
+    def worker(url: str) -> Callable[[], subprocess.Popen[bytes]]:
+        return lambda: spawn(
+            url,
+            "duly.cli.main",
+            "worker",
+            "tests.drill.handlers:jobs",
+            "--concurrency",
+            "20",
+            "--threads",
+            "4",
+            "--isolated",
+            "1",
+        )
+
+    each = jobs // 2
+    pause = seconds / each
+
+    def producer(maker: int) -> Callable[[], subprocess.Popen[bytes]]:
+        return lambda: produce(maker, next(generation) * 1_000_000)
+
+    def produce(_: int, first: int) -> subprocess.Popen[bytes]:
+        return spawn(direct, "tests.drill.producer", str(first), str(each), f"{pause:.5f}", direct)
+
+    return Fleet([worker(direct), worker(direct), worker(through)], [producer(1), producer(2)])
+
+
+def drain(store: Store, fleet: Fleet, seconds: float) -> None:
+    """Until nothing is live any more, with the workers left in peace."""
+    end = time.monotonic() + seconds
+    never = threading.Event()
+    while time.monotonic() < end:
+        fleet.tend()
+        live = sum(c.ready + c.scheduled + c.blocked + c.running for c in store.inspection.counts())
+        if live == 0 and fleet.producers_ended():
+            return
+        never.wait(0.2)
+
+
+def produce_until(store: Store, fleet: Fleet, jobs: int, seconds: float) -> None:
+    """Let the producers go on until `jobs` were stored, then end them."""
+    end = time.monotonic() + seconds
+    never = threading.Event()
+    path = Path(os.environ[ledger.PATH])
+    while time.monotonic() < end and not fleet.producers_ended():
+        fleet.tend()
+        if sum(line.kind in (ledger.ENQUEUED, ledger.COMMITTED) for line in ledger.read(path)) >= jobs:
+            break
+        never.wait(0.5)
+    fleet.producing = False
+    for pid in fleet.producer_pids():
+        fleet.running[pid].terminate()
+
+
+def run(kind: str, plan: Plan, jobs: int, seed: int) -> bool:
+    """One drill on one kind of store; whether everything held."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="duly-drill-")))
+        server, proxy = None, None
+        if kind == "postgres":
+            server = stack.enter_context(PostgresServer(15))
+            direct = server.url(server.create_database())
+            proxy = Proxy(server.port)
+            stack.callback(proxy.close)
+            through = direct.replace(f":{server.port}/", f":{proxy.port}/")
+        else:
+            direct = through = f"sqlite:///{folder}/drill.db"
+        os.environ[ledger.PATH] = str(folder / "ledger")
+        (folder / "ledger").touch()
+        store = open_store(direct)
+        stack.callback(store.close)
+        store.schema.migrate()
+        with own_connection(direct) as connection:
+            connection.execute(CREATE)
+            connection.commit()
+        acts = plan.kills + plan.stops + (plan.restarts + plan.terminations + plan.hangs if server else 0)
+        fleet = processes(folder, direct, through, jobs, acts * plan.pause)
+        chaos = Chaos(fleet, plan if server else plan_without_server(plan), seed, server, proxy)
+        started = time.monotonic()
+        fleet.start()
+        try:
+            chaos.run()
+            produce_until(store, fleet, jobs, seconds=300)
+            drain(store, fleet, seconds=180)
+        finally:
+            fleet.stop()
+        with own_connection(direct) as connection:
+            orders = {row[0] for row in connection.execute("SELECT n FROM drill_orders").fetchall()}
+        findings = audit.audit(store, ledger.read(folder / "ledger"), chaos.stopped_pids, orders)
+        report(kind, findings, chaos, fleet, time.monotonic() - started)
+        if findings.broken:
+            print((folder / "output.log").read_text(errors="replace")[-4000:], file=sys.stderr)
+        return not findings.broken
+
+
+def plan_without_server(plan: Plan) -> Plan:
+    return Plan(plan.kills, plan.stops, 0, 0, 0, plan.pause, plan.frozen_for)
+
+
+def report(kind: str, findings: audit.Findings, chaos: Chaos, fleet: Fleet, seconds: float) -> None:
+    """Print the ledger of one drill."""
+    print(f"\n{kind}: {findings.jobs} jobs, {findings.handler_runs} handler runs in {seconds:.0f} s")
+    for name, count in sorted(chaos.done.items()):
+        print(f"  {count:6}  {name}")
+    print(f"  states          {dict(findings.states)}")
+    print(f"  ended attempts  {dict(findings.attempts)} (completions at the first run are not listed)")
+    print(f"  processes       {dict(fleet.exits)}")
+    print(
+        f"  duplicate runs  {findings.duplicate_runs}, each explained by a recorded attempt unless listed below"
+    )
+    longest = f"longest {findings.overlap_longest_ms:.0f} ms"
+    print(f"  overlaps        {findings.overlaps_frozen} with a frozen process ({longest})")
+    print(f"  broken promises {len(findings.broken)}")
+    for text in findings.broken[:20]:
+        print(f"    {text}")
+
+
+def main() -> int:
+    """0 when every promise held on every store."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--short", action="store_true", help="about two minutes: a tenth of everything")
+    parser.add_argument("--store", choices=["sqlite", "postgres", "both"], default="both")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    plan, jobs = (SHORT, 2_000) if options.short else (LONG, 20_000)
+    kinds = ["sqlite", "postgres"] if options.store == "both" else [options.store]
+    held = [run(kind, plan, options.jobs or jobs, options.seed) for kind in kinds]
+    print("\nAll promises held." if all(held) else "\nA promise was broken.")
+    return 0 if all(held) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,90 @@
+"""One producer: enqueues numbers FIRST, FIRST + 1, ... until killed or until it has enqueued MOST.
+
+Of ten, four are plain enqueues, four stand in a transaction with a row of the producer's own table, one of those
+transactions is rolled back, one is a batch of five. It writes to the ledger only after the call or commit returned.
+"""
+
+import random
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from duly.stores.faults import Transient
+from tests.drill import ledger
+from tests.drill.handlers import jobs, task_for
+
+CREATE = "CREATE TABLE IF NOT EXISTS drill_orders (n bigint PRIMARY KEY)"
+
+
+@contextmanager
+def own_connection(url: str) -> Iterator[Any]:
+    """A connection of the application: not duly's."""
+    if url.startswith("sqlite"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=20, isolation_level=None)
+        connection.execute("PRAGMA synchronous=FULL")
+        try:
+            yield connection
+        finally:
+            connection.close()
+    else:
+        import psycopg
+
+        with psycopg.connect(url) as connected:
+            yield connected
+
+
+def in_transaction(connection: Any, n: int, *, keep: bool) -> None:
+    """Insert the row and enqueue in one transaction, then commit or roll back."""
+    sqlite = isinstance(connection, sqlite3.Connection)
+    if sqlite:
+        connection.execute("BEGIN IMMEDIATE")
+    connection.execute(f"INSERT INTO drill_orders (n) VALUES ({n})")
+    sent = task_for(n).using(connection=connection).enqueue(n)
+    if keep:
+        connection.commit()
+        ledger.write(ledger.COMMITTED, n, int(sent.id))
+    else:
+        connection.rollback()
+        ledger.write(ledger.ROLLED_BACK, n, int(sent.id))
+
+
+def one_step(connection: Any, n: int, dice: random.Random) -> int:
+    """Enqueue from n on in one of the ways; how many numbers it used."""
+    way = dice.randrange(10)
+    if way < 4:
+        ledger.write(ledger.ENQUEUED, n, int(task_for(n).enqueue(n).id))
+        return 1
+    if way < 9:
+        in_transaction(connection, n, keep=way != 8)
+        return 1
+    for offset, sent in enumerate(jobs.enqueue_many(task_for(n + i).draft(n + i) for i in range(5))):
+        ledger.write(ledger.ENQUEUED, n + offset, int(sent.id))
+    return 5
+
+
+def main() -> int:
+    """FIRST MOST PAUSE_SECONDS URL_OF_OWN_CONNECTION."""
+    first, most, pause, url = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+    dice = random.Random(first)
+    never = threading.Event()
+    n = first
+    while n < first + most:
+        try:
+            with own_connection(url) as connection:
+                while n < first + most:
+                    n += one_step(connection, n, dice)
+                    never.wait(pause * dice.random() * 2)
+        except Exception as error:
+            # The store is being restarted or cut: this number's fate is unknown, the next one gets a new connection.
+            if not isinstance(error, Transient) and "drill" in type(error).__module__:
+                raise
+            n += 5
+            never.wait(0.1)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
