@@ -8,9 +8,15 @@ cd "$(dirname "$0")/.."
 
 if [ ! -x /usr/lib/postgresql/15/bin/initdb ]; then
     # The server package makes and starts a cluster of its own unless this file says otherwise beforehand.
-    if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    clusters=/etc/postgresql-common/createcluster.conf
+    if [ ! -e "$clusters" ]; then
         as_root mkdir -p /etc/postgresql-common
-        echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
+        echo 'create_main_cluster = false' | as_root tee "$clusters" >/dev/null
+        restore_clusters() {
+            as_root cp /usr/share/postgresql-common/createcluster.conf "$clusters"
+            as_root rm -f "$clusters.ucf-dist"
+        }
+        trap restore_clusters EXIT
     fi
     apt_install postgresql-15
 fi

