@@ -40,11 +40,12 @@ test: services ## Runs the tests (k=WORDS: only those whose names match)
 test-long: services ## Runs the long tests: 100,000 steps of the store model, every seed of the simulation
 	$(PYTEST) -n $(JOBS) --long -m long --timeout 3600 $(SELECT)
 
-check: .venv/.ready ## Lint, format, import contracts, types
+check: .venv/.ready ## Lint, format, import contracts, types, generated pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+	$(BIN)/python scripts/lifecycle_diagram.py --check
 
 format: .venv/.ready ## Formats the code and applies the safe fixes
 	$(BIN)/ruff check --fix .
@@ -75,7 +76,11 @@ bench: services ## Measures this machine
 bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python bench/run.py --once
 
-ci: check typing test docs mutants drill-short bench-short demo ## All that a change must pass, within 30 minutes on 2 cores
+.PHONY: photos
+photos:
+	@scripts/setup-photos.sh
+
+ci: check typing test mutants drill-short bench-short photos demo ## All that a change must pass, within 30 minutes on 2 cores
 
 ci-long: ci test-long drill bench ## The same with everything that takes long
 
