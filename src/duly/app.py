@@ -1,0 +1,339 @@
+"""The App: where queues and tasks are declared, and the one way from a program to its jobs.
+
+Composition root. Nothing is opened, read or started by importing this module or by making an App.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+
+from duly.client.blocking import refuse_blocking
+from duly.client.client import Client
+from duly.client.declaration import Ack, Declaration
+from duly.client.draft import Draft
+from duly.client.enqueue import aenqueue_many, enqueue_many
+from duly.client.enqueued import Enqueued
+from duly.client.handler import Handler
+from duly.client.job import Job
+from duly.client.options import attempt_count, queue_name, urgency
+from duly.client.queue import Queue
+from duly.client.registry import nearest
+from duly.client.settings import Settings
+from duly.client.surroundings import AroundFunction, LifespanFunction, check_around, check_lifespan
+from duly.client.task import Task, TaskDecorator
+from duly.core.backoff import Backoff
+from duly.core.classify import Rule, check_rules
+from duly.core.defaults import PRIORITY, QUEUE
+from duly.core.durations import Duration, parse_duration
+from duly.core.errors import NotFound, UsageError
+from duly.core.names import check_name
+from duly.stores.protocol import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+A = TypeVar("A", bound=AroundFunction)
+L = TypeVar("L", bound=LifespanFunction)
+
+
+class App:
+    """A set of tasks and the store their jobs stand in. Name it `jobs`.
+
+    Args:
+        url: `sqlite:///file.db`, `postgresql://…` or a SQLAlchemy URL object; None is DULY_URL, else
+            `sqlite:///duly.db` in the working directory.
+        include: modules that declare tasks, imported by workers and by `check`.
+        schema: PostgreSQL's schema, SQLite's table prefix; "duly" unless DULY_SCHEMA says otherwise.
+        timeout: time to run of one attempt where a task says nothing; "15m" unless DULY_TIMEOUT says otherwise.
+        attempts: failed attempts before a job is dead; 10 unless DULY_ATTEMPTS says otherwise.
+        backoff: how long failed jobs wait.
+        max_payload: the largest arguments of one job, encoded; "256KiB" unless DULY_MAX_PAYLOAD says otherwise.
+
+    """
+
+    def __init__(
+        self,
+        url: object = None,
+        *,
+        include: Iterable[str] = (),
+        schema: str | None = None,
+        timeout: Duration | None = None,
+        attempts: int | None = None,
+        backoff: Backoff | None = None,
+        max_payload: str | None = None,
+    ) -> None:
+        code = _code(url, schema, timeout, attempts, max_payload)
+        self.include = _modules(include)
+        self.client = Client(code, backoff or Backoff())
+        self.around_functions: list[AroundFunction] = []
+        self.lifespan_functions: list[LifespanFunction] = []
+
+    def configure(
+        self,
+        url: object = None,
+        *,
+        include: Iterable[str] = (),
+        schema: str | None = None,
+        timeout: Duration | None = None,
+        attempts: int | None = None,
+        backoff: Backoff | None = None,
+        max_payload: str | None = None,
+    ) -> None:
+        """Say later what the constructor did not, for `create_app()` factories and tests; AlreadyOpen once used."""
+        self.client.configure(_code(url, schema, timeout, attempts, max_payload), backoff)
+        self.include = tuple(dict.fromkeys((*self.include, *_modules(include))))
+
+    def queue(
+        self,
+        name: str,
+        *,
+        owner: str | None = None,
+        keep: Duration | None = None,
+        keep_dead: Duration | None = None,
+    ) -> Queue:
+        """Declare a queue; `default` exists undeclared.
+
+        Args:
+            name: letters, digits and most signs; no comma, colon or blank.
+            owner: whom its dead letters concern, as "growth@shop".
+            keep: how long finished jobs are kept; "24h" unless DULY_KEEP says otherwise.
+            keep_dead: how long dead letters are kept; "30d" unless DULY_KEEP_DEAD says otherwise.
+
+        """
+        queue = Queue(
+            check_name("queue", name),
+            owner=None if owner is None else check_name("actor", owner),
+            keep=None if keep is None else parse_duration(keep, "keep"),
+            keep_dead=None if keep_dead is None else parse_duration(keep_dead, "keep_dead", positive=True),
+        )
+        self.client.registry.add_queue(queue)
+        return queue
+
+    @overload
+    def task(self, fn: Callable[Concatenate[Job, P], T], /) -> Task[P, T]: ...
+    @overload
+    def task(self, fn: Callable[P, T], /) -> Task[P, T]: ...
+    @overload
+    def task(
+        self,
+        *,
+        name: str | None = None,
+        aliases: Iterable[str] = (),
+        queue: str | Queue = QUEUE,
+        timeout: Duration | None = None,
+        attempts: int | None = None,
+        backoff: Backoff | None = None,
+        permanent: Iterable[Rule] = (),
+        transient: Iterable[Rule] = (),
+        priority: int = PRIORITY,
+        isolation: str = "auto",
+        ack: Ack = "success",
+        expires: Duration | None = None,
+    ) -> TaskDecorator: ...
+    def task(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        aliases: Iterable[str] = (),
+        queue: str | Queue = QUEUE,
+        timeout: Duration | None = None,
+        attempts: int | None = None,
+        backoff: Backoff | None = None,
+        permanent: Iterable[Rule] = (),
+        transient: Iterable[Rule] = (),
+        priority: int = PRIORITY,
+        isolation: str = "auto",
+        ack: Ack = "success",
+        expires: Duration | None = None,
+    ) -> Any:
+        """Register a function as a task, as `@jobs.task` or `@jobs.task(queue=…)`; it stays callable.
+
+        Args:
+            name: what its jobs are stored under; the function's bare name unless given.
+            aliases: former names, so that jobs stored before a renaming still run.
+            queue: a declared queue.
+            timeout: the longest one attempt may take.
+            attempts: failed attempts before a job is dead; 1 means no retry.
+            backoff: how long failed jobs wait.
+            permanent: errors that no retry can help, as classes or functions of the error; the most specific wins.
+            transient: errors worth another attempt.
+            priority: lower is more urgent.
+            isolation: "auto" is the event loop for `async def` and a thread for `def`; "process" is a killable child.
+            ack: "success" runs a job at least once; "start" at most once: a lost attempt is not repeated.
+            expires: counted from the due time: not started by then, a job is skipped.
+
+        """
+        declare = self._declarer(
+            name=name,
+            aliases=aliases,
+            queue=queue_name(queue),
+            timeout=None if timeout is None else parse_duration(timeout, "timeout", positive=True),
+            attempts=None if attempts is None else attempt_count(attempts),
+            backoff=backoff,
+            permanent=tuple(permanent),
+            transient=tuple(transient),
+            priority=urgency(priority),
+            isolation=isolation,
+            ack=ack,
+            expires=None if expires is None else parse_duration(expires, "expires", positive=True),
+        )
+        return declare if fn is None else declare(fn)
+
+    def enqueue_many(self, drafts: Iterable[Draft[T]], *, connection: Any = None) -> list[Enqueued[T]]:
+        """Store many jobs in one transaction, all or none; blocks for one round trip per 1,000.
+
+        Takes a generator, too. One answer per position. A bad draft stores nothing; its error names the position.
+        """
+        return enqueue_many(self.client, drafts, connection)
+
+    async def aenqueue_many(self, drafts: Iterable[Draft[T]], *, connection: Any = None) -> list[Enqueued[T]]:
+        """As `enqueue_many`, without blocking the loop."""
+        return await aenqueue_many(self.client, drafts, connection)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """A connection of the store in a transaction that commits at the block's end, for `connection=`; blocks."""
+        refuse_blocking("jobs.transaction()", "async with jobs.atransaction()")
+        with self.client.reaching(), self.client.store.transaction() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def atransaction(self) -> AsyncIterator[Any]:
+        """As `transaction`, for async code."""
+        with self.client.reaching():
+            async with self.client.store.atransaction() as connection:
+                yield connection
+
+    def around(self, fn: A) -> A:
+        """Run a generator around every attempt: it takes the job, yields once, and sees the attempt's error there."""
+        self.around_functions.append(check_around(fn))
+        return fn
+
+    def lifespan(self, fn: L) -> L:
+        """Run a generator once in every process that runs handlers: before its first and after its last attempt."""
+        self.lifespan_functions.append(check_lifespan(fn))
+        return fn
+
+    @property
+    def settings(self) -> Settings:
+        """Every setting in force, resolved at first use."""
+        return self.client.settings
+
+    @property
+    def store(self) -> Store:
+        """The store, as this process has it open."""
+        return self.client.store
+
+    @property
+    def tasks(self) -> Mapping[str, Task[..., Any]]:
+        return self.client.registry.tasks
+
+    @property
+    def queues(self) -> Mapping[str, Queue]:
+        return self.client.registry.queues
+
+    def find_task(self, name: str) -> Task[..., Any]:
+        """The task of this name or alias. NotFound names the nearest one."""
+        task = self.client.registry.find(name)
+        if task is None:
+            raise NotFound(f"no task is named {name!r}{nearest(name, self.tasks)}", kind="task", name=name)
+        return task
+
+    def load(self) -> None:
+        """Import what `include` names, then check that all declarations fit together. UsageError says what does not."""
+        for module in self.include:
+            _import(module)
+        for task in self.tasks.values():
+            self.client.registry.check_queue(task.queue, f"task {task.name!r} ({task.handler.place})")
+
+    def open(self) -> None:
+        """Check settings, declarations and the store now instead of at first use; blocks for one round trip.
+
+        StoreUnreachable or MigrationNeeded when the store cannot be used.
+        """
+        self.load()
+        self.client.call(self.client.store.inspection.now)
+
+    def close(self) -> None:
+        """Let go of the store's connections and threads. The next use opens anew."""
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        self.load()
+        await self.client.acall(self.client.store.inspection.now)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.client.aclose()
+
+    def __repr__(self) -> str:
+        return f"<App {len(self.tasks)} tasks, {len(self.queues)} queues>"
+
+    def _declarer(
+        self, *, name: str | None, aliases: Iterable[str], isolation: str, **policy: Any
+    ) -> Callable[..., Any]:
+        if isinstance(aliases, str):
+            raise UsageError(f"aliases={aliases!r} is one text; write aliases=[{aliases!r}]")
+        former = tuple(check_name("task", alias) for alias in aliases)
+        if policy["ack"] not in {"success", "start"}:
+            raise UsageError(f"ack={policy['ack']!r} is neither 'success' nor 'start'")
+        check_rules(policy["permanent"], policy["transient"])
+
+        def declare(fn: Callable[..., Any]) -> Task[..., Any]:
+            handler = Handler(fn)
+            declaration = Declaration(
+                name=check_name("task", fn.__name__ if name is None else name),
+                aliases=former,
+                handler=handler,
+                isolation=handler.isolation(isolation),
+                **policy,
+            )
+            task: Task[..., Any] = Task(self.client, declaration)
+            self.client.registry.add_task(task)
+            return task
+
+        return declare
+
+
+def _code(
+    url: object, schema: str | None, timeout: Duration | None, attempts: int | None, max_payload: str | None
+) -> dict[str, object]:
+    return {
+        "url": url,
+        "schema": schema,
+        "timeout": timeout,
+        "attempts": attempts,
+        "max_payload": max_payload,
+    }
+
+
+def _modules(include: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(include, str):
+        raise UsageError(f"include={include!r} is one text; write include=[{include!r}]")
+    return tuple(include)
+
+
+def _import(module: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise UsageError(
+            f"include names {module!r}, which is not there ({error}); check the name and the working directory"
+        ) from error

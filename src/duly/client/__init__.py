@@ -1,0 +1,1 @@
+"""What a program does with jobs from outside a worker: declare, enqueue, wait, inspect, operate."""

@@ -1,0 +1,171 @@
+"""What the tasks, the read model and the verbs of one App share: settings, the store of this process, threads.
+
+Opens at first use, once per process: after a fork the child opens anew and leaves the parent's handles alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
+
+from duly.client.blocking import be_strict
+from duly.client.registry import Registry
+from duly.client.settings import Settings, resolve, without_password
+from duly.core.backoff import Backoff
+from duly.core.errors import AlreadyOpen, PayloadError, StoreUnreachable
+from duly.stores.faults import DataFault, Transient
+from duly.stores.open import open_store
+from duly.stores.protocol import Clock, Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_everyone: Final[weakref.WeakSet[Client]] = weakref.WeakSet()
+
+
+class _Opened:
+    """The handles of one process."""
+
+    def __init__(self, store: Store, threads: int) -> None:
+        self.store = store
+        self.threads = ThreadPoolExecutor(threads, thread_name_prefix="duly-client")
+
+
+class Client:
+    """One App's way to its store. Every method may be called from any thread."""
+
+    def __init__(self, code: Mapping[str, object], backoff: Backoff, *, clock: Clock | None = None) -> None:
+        self.registry = Registry()
+        self.backoff = backoff
+        self.clock = clock
+        self._code = dict(code)
+        self._settings: Settings | None = None
+        self._opened: _Opened | None = None
+        self._inherited: list[_Opened] = []
+        self._lock = threading.RLock()
+        _everyone.add(self)
+
+    @property
+    def settings(self) -> Settings:
+        """Resolved at first use and fixed from then on."""
+        if self._settings is None:
+            with self._lock:
+                if self._settings is None:
+                    self._settings = resolve(self._code)
+                    be_strict(self._settings.debug)
+        return self._settings
+
+    def configure(self, code: Mapping[str, object], backoff: Backoff | None) -> None:
+        """Replace what the constructor said. AlreadyOpen once anything was opened."""
+        with self._lock:
+            if self._opened is not None:
+                raise AlreadyOpen(
+                    f"this App is in use already, on {without_password(self.settings.url)}; "
+                    "call configure() before its first enqueue, worker or inspect"
+                )
+            self._code.update({name: value for name, value in code.items() if value is not None})
+            self._settings = None
+            self.backoff = backoff or self.backoff
+
+    def override(self, **flags: object) -> None:
+        """Let what a command line said go before everything else. AlreadyOpen once anything was opened."""
+        with self._lock:
+            if self._opened is not None:
+                raise AlreadyOpen("this App is in use already; its settings can no longer change")
+            self._settings = self.settings.overridden(**flags)
+
+    @property
+    def store(self) -> Store:
+        """The store of this process; nothing is connected before its first call."""
+        return self._handles().store
+
+    @property
+    def is_open(self) -> bool:
+        return self._opened is not None
+
+    def close(self) -> None:
+        """Let go of the store and the threads; the next use opens anew."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.threads.shutdown(wait=True)
+            opened.store.close()
+
+    async def aclose(self) -> None:
+        """As `close`, without blocking the loop."""
+        await asyncio.to_thread(self.close)
+
+    def call(self, act: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do I/O in this thread; a store's faults become the errors that users catch."""
+        with self.reaching():
+            return act(*args, **kwargs)
+
+    async def acall(self, act: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `call`, in a thread of this client. Cancelling the wait does not stop the act."""
+        context = contextvars.copy_context()
+        work = partial(context.run, self.call, act, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._handles().threads, work)
+
+    @contextmanager
+    def reaching(self) -> Iterator[None]:
+        """Translate the faults of the store boundary."""
+        try:
+            yield
+        except Transient as fault:
+            unknown = (
+                " Whether the last write arrived is not known: look before repeating it."
+                if fault.outcome_unknown
+                else ""
+            )
+            raise StoreUnreachable(f"{without_password(self.settings.url)}: {fault}.{unknown}") from fault
+        except DataFault as fault:
+            raise PayloadError(
+                f"the store cannot hold a value of this job: {fault}; nothing was stored"
+            ) from fault
+
+    def _handles(self) -> _Opened:
+        opened = self._opened
+        if opened is not None:
+            return opened
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def _open(self) -> _Opened:
+        settings = self.settings
+        store = open_store(
+            settings.url,
+            schema=settings.schema,
+            clock=self.clock,
+            pool=settings.pool,
+            notify=settings.notify is not False,
+        )
+        # SQLite migrates by itself; a server's schema only when told to.
+        if settings.migrate == "auto" and store.capabilities.shared_by_machines:
+            self.call(store.schema.migrate)
+        return _Opened(store, settings.pool)
+
+    def _forked(self) -> None:
+        # Never closed and never collected here: the parent uses these handles, and closing an inherited SQLite
+        # file would drop the parent's locks on it.
+        if self._opened is not None:
+            self._inherited.append(self._opened)
+            self._opened = None
+        self._lock = threading.RLock()
+
+
+def _renew_all() -> None:
+    for client in list(_everyone):
+        client._forked()
+
+
+os.register_at_fork(after_in_child=_renew_all)

@@ -1,0 +1,36 @@
+"""What `App.task` was told about a function: the function and its policy, fixed at decoration.
+
+Values that nobody gave stay None; the App's settings fill them at first use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from duly.client.handler import Handler, Isolation
+from duly.core.backoff import Backoff
+from duly.core.classify import Rule
+
+Ack = Literal["success", "start"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """One task as declared."""
+
+    name: str
+    aliases: tuple[str, ...]
+    handler: Handler
+    queue: str
+    isolation: Isolation
+    ack: Ack
+    """"success": at least once. "start": at most once, a lost attempt is not repeated."""
+    priority: int
+    permanent: tuple[Rule, ...]
+    transient: tuple[Rule, ...]
+    timeout: timedelta | None
+    attempts: int | None
+    backoff: Backoff | None
+    expires: timedelta | None

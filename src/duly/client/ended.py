@@ -1,0 +1,62 @@
+"""The errors of waiting for a job: it ended without a result, or has not ended yet.
+
+DulyError
+├── JobEnded          the job is final and has no result: read `state`, `reason` and `error`
+│   ├── JobDead
+│   ├── JobSkipped
+│   └── JobCancelled
+└── ResultTimeout     (also TimeoutError) not final yet: ask again later by the job's id
+"""
+
+from __future__ import annotations
+
+from duly.core.errors import DulyError
+from duly.core.fingerprint import ErrorRecord
+from duly.core.job import JobId, JobRecord
+from duly.core.lifecycle import State
+
+
+class JobEnded(DulyError):
+    """The job ended otherwise than by completing, so that there is no result: see `state` and `reason`."""
+
+    def __init__(self, record: JobRecord) -> None:
+        self.id: JobId = record.id
+        self.state: State = record.state
+        self.reason = record.reason or ""
+        self.error: ErrorRecord | None = record.error
+        """What the handler raised last, as text."""
+        text = self.reason or (record.error.message if record.error is not None else "")
+        super().__init__(f"job {record.id} ({record.task}) is {record.state}: {text or 'no reason given'}")
+
+
+class JobDead(JobEnded):
+    """It failed for good: `duly job ID` shows its attempts, `duly dead redrive` runs it again."""
+
+
+class JobSkipped(JobEnded):
+    """It was not needed any more, or it expired: `reason` says which."""
+
+
+class JobCancelled(JobEnded):
+    """Somebody cancelled it: `reason` says who and why."""
+
+
+class ResultTimeout(DulyError, TimeoutError):
+    """The job has not ended within the time given; it is still stored: ask again by its id."""
+
+    def __init__(self, id: JobId, text: str) -> None:
+        super().__init__(text)
+        self.id = id
+
+
+def ended(record: JobRecord) -> JobEnded:
+    """The error for a final job that has not completed."""
+    match record.state:
+        case State.dead:
+            return JobDead(record)
+        case State.skipped:
+            return JobSkipped(record)
+        case State.cancelled:
+            return JobCancelled(record)
+        case _:
+            return JobEnded(record)

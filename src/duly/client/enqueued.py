@@ -1,0 +1,158 @@
+"""What `enqueue` returned: the stored job's id, and waiting for its result.
+
+Reads the store only in `result` and `aresult`; knows no worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from datetime import datetime, timedelta
+from typing import Any, Final, Generic, TypeVar, overload
+
+from duly.client.blocking import refuse_blocking
+from duly.client.client import Client
+from duly.client.ended import ResultTimeout, ended
+from duly.client.handler import Handler
+from duly.client.job import current
+from duly.core.durations import Duration, compact_duration, parse_duration
+from duly.core.errors import NotFound, StoreUnreachable, UsageError
+from duly.core.job import JobId, JobRecord, Stored
+from duly.core.lifecycle import FINAL, Outcome, State
+
+T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
+
+FIRST_PAUSE: Final = 0.01
+LONGEST_PAUSE: Final = 0.5
+
+
+class Enqueued(Generic[T_co]):
+    """A stored job of a task that returns T_co (for an async task, the coroutine it returns)."""
+
+    __slots__ = ("_client", "_handler", "_uncommitted", "id", "outcome", "queue", "run_at", "task")
+
+    def __init__(
+        self, client: Client, handler: Handler, stored: Stored, *, queue: str, task: str, uncommitted: bool
+    ) -> None:
+        self._client = client
+        self._handler = handler
+        self._uncommitted = uncommitted
+        self.id: JobId = stored.id
+        self.outcome: Outcome = stored.outcome
+        self.run_at: datetime | None = stored.run_at
+        """When it is due; None: at once."""
+        self.queue = queue
+        self.task = task
+
+    def __repr__(self) -> str:
+        return f"<Enqueued {self.id} {self.task} in {self.queue}: {self.outcome}>"
+
+    @overload
+    def result(self: Enqueued[Coroutine[Any, Any, R]], *, timeout: Duration) -> R: ...
+    @overload
+    def result(self: Enqueued[R], *, timeout: Duration) -> R: ...
+    def result(self: Enqueued[Any], *, timeout: Duration) -> Any:
+        """Wait until the job completed and return what it returned; blocks, asking the store from time to time.
+
+        JobDead, JobSkipped or JobCancelled when it ended otherwise; ResultTimeout when the time is over; NotFound
+        when it was never stored or is no longer kept. Refused inside a handler for a job of the same queue: it
+        would wait for the slot that it occupies.
+        """
+        refuse_blocking("result()", "await ….aresult()")
+        wait = _Wait(self, timeout)
+        while True:
+            try:
+                record = self._client.call(self._client.store.inspection.lookup, [self.id])[0]
+            except StoreUnreachable as error:
+                wait.failed(error)
+            else:
+                if wait.saw(record):
+                    return self._outcome(record)
+            time.sleep(wait.pause())
+
+    @overload
+    async def aresult(self: Enqueued[Coroutine[Any, Any, R]], *, timeout: Duration) -> R: ...
+    @overload
+    async def aresult(self: Enqueued[R], *, timeout: Duration) -> R: ...
+    async def aresult(self: Enqueued[Any], *, timeout: Duration) -> Any:
+        """As `result`, without blocking the loop."""
+        wait = _Wait(self, timeout)
+        while True:
+            try:
+                record = (await self._client.acall(self._client.store.inspection.lookup, [self.id]))[0]
+            except StoreUnreachable as error:
+                wait.failed(error)
+            else:
+                if wait.saw(record):
+                    return self._outcome(record)
+            await asyncio.sleep(wait.pause())
+
+    def _outcome(self, record: JobRecord | None) -> object:
+        if record is None:
+            raise _gone(self.id)
+        if record.state is not State.completed:
+            raise ended(record)
+        return self._handler.result(record.result)
+
+
+class _Wait:
+    """One wait: how long to pause next, and what to say when the time is over."""
+
+    def __init__(self, enqueued: Enqueued[Any], timeout: Duration) -> None:
+        allowed = parse_duration(timeout, "timeout")
+        _refuse_own_queue(enqueued)
+        self._enqueued = enqueued
+        self._allowed: timedelta = allowed
+        self._until = time.monotonic() + allowed.total_seconds()
+        self._pause = FIRST_PAUSE
+        self._state = "not stored yet"
+        self._error: StoreUnreachable | None = None
+
+    def failed(self, error: StoreUnreachable) -> None:
+        """An outage shorter than the wait is none."""
+        self._error = error
+
+    def saw(self, record: JobRecord | None) -> bool:
+        """Whether the wait is over."""
+        self._error = None
+        if record is None:
+            # In the caller's transaction the job is not visible before the commit.
+            return not self._enqueued._uncommitted
+        self._enqueued._uncommitted = False
+        self._state = str(record.state)
+        return record.state in FINAL
+
+    def pause(self) -> float:
+        """Seconds to wait before the next look. Raises when the time is over."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            if self._error is not None:
+                raise self._error
+            if self._enqueued._uncommitted:
+                raise _gone(self._enqueued.id)
+            waited = compact_duration(self._allowed)
+            raise ResultTimeout(
+                self._enqueued.id,
+                f"job {self._enqueued.id} ({self._enqueued.task}) is {self._state} after {waited}",
+            )
+        pause, self._pause = self._pause, min(self._pause * 1.5, LONGEST_PAUSE)
+        return min(pause, left)
+
+
+def _refuse_own_queue(enqueued: Enqueued[Any]) -> None:
+    job = current.get()
+    if job is not None and job.token is not None and job.queue == enqueued.queue:
+        raise UsageError(
+            f"{job.task} waits for a job of its own queue {job.queue!r}: with all slots waiting, none would run. "
+            "Put the awaited task in another queue, or raise Snooze and look again later"
+        )
+
+
+def _gone(id: JobId) -> NotFound:
+    return NotFound(
+        f"no job {id}: its transaction was rolled back or has not committed, or it ended and is no longer kept",
+        kind="job",
+        name=str(id),
+    )

@@ -1,0 +1,223 @@
+"""The handle a handler gets: who it is, how much time is left, and its words to the store through an AttemptPort.
+
+Knows neither the worker nor a store. A direct call of a task gets a local handle that writes nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol, Self
+
+from duly.client.blocking import refuse_blocking
+from duly.core.durations import Duration, parse_duration
+from duly.core.errors import UsageError
+from duly.core.job import ClaimedJob, Incarnation, JobId, Token
+
+log: Final = logging.getLogger("duly.job")
+
+ResultEncoder = Callable[[object], tuple[bytes | None, str | None]]
+"""From what a handler returned to (JSON, note); the note says why a value could not be stored."""
+
+
+class AttemptPort(Protocol):
+    """What a Job needs of whoever runs the attempt. Only `complete` and `acomplete` do I/O."""
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+
+    def deadline(self) -> float:
+        """When this attempt's time to run is over, on the clock of `now`."""
+
+    def should_stop(self) -> bool:
+        """Whether a shutdown, a cancel, the deadline or a lapsing lease asks the handler to end."""
+
+    def progress(self, done: int, of: int | None, note: str | None) -> None:
+        """Keep the latest word; it rides on the heartbeat."""
+
+    def extend(self, by: timedelta) -> None:
+        """Move the deadline; LeaseLost when the attempt is over."""
+
+    def complete(self, result: bytes | None, note: str | None, connection: Any) -> None:
+        """running -> completed on this connection (None: the store's own); LeaseLost when the token is not live."""
+
+    async def acomplete(self, result: bytes | None, note: str | None, connection: Any) -> None:
+        """As `complete`, without blocking the loop."""
+
+
+class Job:
+    """One attempt, as its handler sees it. Valid until the handler ends; do not keep it.
+
+    Only `complete` and `acomplete` do I/O; everything else answers from memory or rides on the heartbeat.
+    """
+
+    __slots__ = (
+        "_encode",
+        "_port",
+        "attempt",
+        "correlation_id",
+        "enqueued_at",
+        "id",
+        "queue",
+        "tags",
+        "task",
+        "tenant",
+        "token",
+    )
+
+    def __init__(
+        self,
+        *,
+        id: JobId | str,
+        task: str,
+        queue: str,
+        port: AttemptPort,
+        encode: ResultEncoder,
+        attempt: int = 1,
+        tenant: str = "",
+        tags: tuple[str, ...] = (),
+        correlation_id: str = "",
+        enqueued_at: datetime | None = None,
+        token: Token | None = None,
+    ) -> None:
+        self.id = id
+        self.task = task
+        self.queue = queue
+        self.attempt = attempt
+        """1 at first; failures and losses raise it, snoozes and interrupts do not."""
+        self.tenant = tenant
+        self.tags = tags
+        self.correlation_id = correlation_id
+        self.enqueued_at = enqueued_at
+        self.token = token
+        """Proof of this attempt; None in a direct call."""
+        self._port = port
+        self._encode = encode
+
+    @classmethod
+    def claimed(
+        cls, job: ClaimedJob, incarnation: Incarnation, port: AttemptPort, encode: ResultEncoder
+    ) -> Self:
+        """The handle of an attempt that a worker starts."""
+        return cls(
+            id=job.id,
+            task=job.task,
+            queue=job.queue,
+            port=port,
+            encode=encode,
+            attempt=job.attempt,
+            tenant=job.tenant,
+            tags=job.tags,
+            correlation_id=job.correlation_id,
+            enqueued_at=job.enqueued_at,
+            token=Token(incarnation, job.id, job.run),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id} {self.task} attempt {self.attempt}>"
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether to end soon: shutdown, cancel, deadline or a lease that lapses. Ask it in loops."""
+        return self._port.should_stop()
+
+    @property
+    def deadline(self) -> datetime:
+        """When this attempt's time to run is over, by this machine's clock."""
+        return datetime.now(UTC) + self.time_left()
+
+    def time_left(self) -> timedelta:
+        """What is left of this attempt's time to run; zero when it is over."""
+        return timedelta(seconds=max(0.0, self._port.deadline() - self._port.now()))
+
+    def effect_key(self, name: str = "") -> str:
+        """The same text through all retries and redrives of this job: hand it on as an idempotency key."""
+        return f"duly-{self.id}-{name}" if name else f"duly-{self.id}"
+
+    def progress(self, done: int, of: int | None = None, note: str | None = None) -> None:
+        """Say how far the work is. Cheap: only the latest word of each second is written."""
+        if not _counts(done):
+            raise UsageError(f"progress(done={done!r}) counts whole steps from 0")
+        if of is not None and not _counts(of):
+            raise UsageError(f"progress(of={of!r}) is the whole number of steps, or None when unknown")
+        self._port.progress(done, of, note)
+
+    def extend(self, by: Duration) -> None:
+        """Give this attempt that much more time to run. LeaseLost when it is over already."""
+        self._port.extend(parse_duration(by, "extend(by)", positive=True))
+
+    def complete(self, result: object = None, *, connection: Any = None) -> None:
+        """running -> completed, in the transaction on `connection` or in one of its own; blocks.
+
+        In your own transaction your rows and the completion commit together or not at all. LeaseLost when this
+        attempt no longer owns the job: roll back. What the handler returns afterwards is not stored.
+        """
+        refuse_blocking("job.complete()", "await job.acomplete()")
+        data, note = self._encode(result)
+        self._port.complete(data, note, connection)
+
+    async def acomplete(self, result: object = None, *, connection: Any = None) -> None:
+        """As `complete`, for async handlers and async connections."""
+        data, note = self._encode(result)
+        await self._port.acomplete(data, note, connection)
+
+
+current: ContextVar[Job | None] = ContextVar("duly_job", default=None)
+"""The job whose handler runs here, set by the worker; enqueues inherit its correlation id and its token."""
+
+
+class LocalPort:
+    """The attempt of a direct call: nothing is stored, and only the time to run passes."""
+
+    def __init__(self, name: str, timeout: timedelta) -> None:
+        self._name = name
+        self._deadline = time.monotonic() + timeout.total_seconds()
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def deadline(self) -> float:
+        return self._deadline
+
+    def should_stop(self) -> bool:
+        return self.now() >= self._deadline
+
+    def progress(self, done: int, of: int | None, note: str | None) -> None:
+        log.debug("%s: %s of %s %s", self._name, done, "?" if of is None else of, note or "")
+
+    def extend(self, by: timedelta) -> None:
+        self._deadline += by.total_seconds()
+
+    def complete(self, result: bytes | None, note: str | None, connection: Any) -> None:
+        log.debug(
+            "%s: nothing is written in a direct call: %r %s %r", self._name, result, note or "", connection
+        )
+
+    async def acomplete(self, result: bytes | None, note: str | None, connection: Any) -> None:
+        self.complete(result, note, connection)
+
+
+_numbers = itertools.count(1)
+
+
+def _counts(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def local_job(task: str, queue: str, timeout: timedelta, encode: ResultEncoder) -> Job:
+    """The handle of a direct call; inside a handler it keeps the correlation id of the running job."""
+    name = f"local-{next(_numbers)}"
+    around = current.get()
+    return Job(
+        id=name,
+        task=task,
+        queue=queue,
+        port=LocalPort(name, timeout),
+        encode=encode,
+        correlation_id=around.correlation_id if around is not None else name,
+        tenant=around.tenant if around is not None else "",
+    )

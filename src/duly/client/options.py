@@ -1,0 +1,125 @@
+"""What `Task.using` overlays on one enqueue: read, checked and merged; the last one wins.
+
+Knows nothing of tasks or stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from duly.client.queue import Queue
+from duly.core.defaults import MAX_PRIORITY, MIN_PRIORITY
+from duly.core.durations import Duration, parse_duration
+from duly.core.errors import UsageError
+from duly.core.names import check_name
+
+MAX_TAGS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """One overlay; None is "not said"."""
+
+    connection: Any = None
+    queue: str | None = None
+    delay: timedelta | None = None
+    run_at: datetime | None = None
+    expires: timedelta | None = None
+    timeout: timedelta | None = None
+    attempts: int | None = None
+    priority: int | None = None
+    tenant: str | None = None
+    correlation_id: str | None = None
+    tags: tuple[str, ...] | None = None
+
+    def merged(self, later: Options) -> Options:
+        """These with what `later` says on top; its delay replaces a run_at and the other way round."""
+        said = {
+            item.name: value for item in fields(later) if (value := getattr(later, item.name)) is not None
+        }
+        if "delay" in said:
+            said["run_at"] = None
+        elif "run_at" in said:
+            said["delay"] = None
+        return replace(self, **said)
+
+
+NOTHING = Options()
+
+
+def read_options(
+    *,
+    connection: Any,
+    queue: str | Queue | None,
+    delay: Duration | None,
+    run_at: datetime | None,
+    expires: Duration | None,
+    timeout: Duration | None,
+    attempts: int | None,
+    priority: int | None,
+    tenant: str | None,
+    correlation_id: str | None,
+    tags: Iterable[str] | None,
+) -> Options:
+    """Check what a caller wrote. UsageError with the text to write instead."""
+    if delay is not None and run_at is not None:
+        raise UsageError("delay and run_at say two things; give one of them")
+    return Options(
+        connection=connection,
+        queue=None if queue is None else queue_name(queue),
+        delay=None if delay is None else parse_duration(delay, "delay"),
+        run_at=None if run_at is None else aware(run_at, "run_at"),
+        expires=None if expires is None else parse_duration(expires, "expires", positive=True),
+        timeout=None if timeout is None else parse_duration(timeout, "timeout", positive=True),
+        attempts=None if attempts is None else attempt_count(attempts),
+        priority=None if priority is None else urgency(priority),
+        tenant=None if tenant is None else check_name("tenant", tenant),
+        correlation_id=None if correlation_id is None else check_name("correlation id", correlation_id),
+        tags=None if tags is None else tag_names(tags),
+    )
+
+
+def queue_name(queue: str | Queue) -> str:
+    return queue.name if isinstance(queue, Queue) else check_name("queue", queue)
+
+
+def aware(moment: datetime, name: str) -> datetime:
+    """The moment itself, if it says its time zone."""
+    if not isinstance(moment, datetime):
+        raise UsageError(f"{name}={moment!r} is no datetime; write datetime(…, tzinfo=UTC)")
+    if moment.utcoffset() is None:
+        raise UsageError(
+            f"{name}={moment!r} has no time zone; write {name}=value.replace(tzinfo=UTC) if it is meant in UTC, "
+            'or tzinfo=ZoneInfo("Europe/Berlin")'
+        )
+    return moment
+
+
+def attempt_count(attempts: object) -> int:
+    if isinstance(attempts, bool) or not isinstance(attempts, int) or not 1 <= attempts < 2**31:
+        raise UsageError(f"attempts={attempts!r} must be a whole number from 1; 1 means no retry")
+    return attempts
+
+
+def urgency(priority: object) -> int:
+    if (
+        isinstance(priority, bool)
+        or not isinstance(priority, int)
+        or not MIN_PRIORITY <= priority <= MAX_PRIORITY
+    ):
+        raise UsageError(
+            f"priority={priority!r} must be a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}; lower is more urgent"
+        )
+    return priority
+
+
+def tag_names(tags: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(tags, str):
+        raise UsageError(f"tags={tags!r} is one text; write tags=[{tags!r}]")
+    names = tuple(dict.fromkeys(check_name("tag", tag) for tag in tags))
+    if len(names) > MAX_TAGS:
+        raise UsageError(f"{len(names)} tags on one job; at most {MAX_TAGS} fit")
+    return names

@@ -1,0 +1,69 @@
+"""What one App has declared: its queues and tasks by name, and the words for a name that is not there.
+
+Pure registration; opens nothing and imports nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from duly.core.defaults import QUEUE
+from duly.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from duly.client.queue import Queue
+    from duly.client.task import Task
+
+
+class Registry:
+    """Queues and tasks by name; a task is found by its aliases, too."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, Queue] = {}
+        self.tasks: dict[str, Task[..., Any]] = {}
+        self._aliases: dict[str, str] = {}
+
+    def add_queue(self, queue: Queue) -> None:
+        if queue.name in self.queues and self.queues[queue.name] != queue:
+            raise UsageError(
+                f"the queue {queue.name!r} is declared twice with different options; declare it once and import it"
+            )
+        self.queues[queue.name] = queue
+
+    def add_task(self, task: Task[..., Any]) -> None:
+        """UsageError, with both places, when the name stands for another function already."""
+        for name in (task.name, *task.aliases):
+            other = self.find(name)
+            # The same line again is the same module imported under a second name, or reloaded.
+            if other is not None and other.handler.place != task.handler.place:
+                raise UsageError(
+                    f"two tasks are named {name!r}:\n    {other.handler.place} {other.handler.fn.__qualname__}\n"
+                    f"    {task.handler.place} {task.handler.fn.__qualname__}\n"
+                    "rename one function, or give one a name: @jobs.task(name='…')"
+                )
+        self.tasks[task.name] = task
+        self._aliases.update(dict.fromkeys(task.aliases, task.name))
+
+    def find(self, name: str) -> Task[..., Any] | None:
+        """The task of this name or alias."""
+        return self.tasks.get(self._aliases.get(name, name))
+
+    def knows_queue(self, name: str) -> bool:
+        return name == QUEUE or name in self.queues
+
+    def check_queue(self, name: str, wanted_by: str) -> None:
+        """UsageError with the nearest declared name when nobody declared this queue."""
+        if not self.knows_queue(name):
+            raise UsageError(
+                f"{wanted_by} uses the queue {name!r}, which is not declared"
+                f"{nearest(name, [QUEUE, *self.queues])}; or declare it: jobs.queue({name!r})"
+            )
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """ "; did you mean …?" with the nearest known name, else all of them."""
+    names = list(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(names))}"

@@ -1,0 +1,98 @@
+"""How the value of a setting is read, alike from an environment variable, a TOML file and a Python call.
+
+Each reader takes the raw value and the name to use in its error. Knows no setting by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from duly.core.durations import parse_duration, parse_size
+from duly.core.errors import UsageError
+
+_ON = frozenset({"1", "true", "yes", "on"})
+_OFF = frozenset({"0", "false", "no", "off"})
+
+
+def text(value: object, name: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{name} is text, not {value!r}")
+    return value.strip()
+
+
+def url(value: object, name: str) -> str:
+    render = getattr(value, "render_as_string", None)
+    # str() of a SQLAlchemy URL hides the password.
+    return text(render(hide_password=False) if callable(render) else value, name)
+
+
+def duration(value: object, name: str) -> timedelta:
+    if not isinstance(value, str | timedelta):
+        raise UsageError(f"{name}={value!r} has no unit; write '{value}s'")
+    return parse_duration(value, name, positive=True)
+
+
+def size(value: object, name: str) -> int:
+    if not isinstance(value, str):
+        raise UsageError(f"{name}={value!r} has no unit; write a size such as '256KiB'")
+    return parse_size(value, name)
+
+
+def optional_size(value: object, name: str) -> int | None:
+    return None if _is_off(value) else size(value, name)
+
+
+def count(value: object, name: str) -> int:
+    number = _whole(value)
+    if number is None or not 1 <= number < 2**31:
+        raise UsageError(f"{name}={value!r} must be a whole number from 1")
+    return number
+
+
+def optional_count(value: object, name: str) -> int | None:
+    return None if _is_off(value) else count(value, name)
+
+
+def switch(value: object, name: str) -> bool:
+    word = str(value).strip().lower()
+    if word in _ON:
+        return True
+    if word in _OFF:
+        return False
+    raise UsageError(f"{name}={value!r} is neither on nor off; write 'on' or 'off'")
+
+
+def optional_switch(value: object, name: str) -> bool | None:
+    return None if str(value).strip().lower() == "auto" else switch(value, name)
+
+
+def choice(*words: str) -> Callable[[object, str], str]:
+    def read(value: object, name: str) -> str:
+        word = str(value).strip().lower()
+        if word not in words:
+            raise UsageError(f"{name}={value!r} is none of {', '.join(words)}")
+        return word
+
+    return read
+
+
+def name_list(value: object, name: str) -> str:
+    """Names with optional slots, as `mail:8,reports:2`; a TOML list is joined."""
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        value = ",".join(value)
+    return text(value, name)
+
+
+def _is_off(value: object) -> bool:
+    return isinstance(value, str) and value.strip().lower() in {"off", "auto"}
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.strip().isdecimal():
+        return int(value)
+    return None

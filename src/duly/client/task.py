@@ -1,0 +1,232 @@
+"""A registered function: still callable, and enqueueable with its own parameters.
+
+Immutable; `using` returns a copy. Reads settings and opens the store at first use only.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from copy import copy
+from datetime import datetime, timedelta
+from functools import update_wrapper
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    overload,
+)
+
+from duly.client.client import Client
+from duly.client.declaration import Ack, Declaration
+from duly.client.draft import Draft
+from duly.client.enqueue import aenqueue_one, enqueue_one
+from duly.client.enqueued import Enqueued
+from duly.client.handler import Handler, Isolation
+from duly.client.job import Job, local_job
+from duly.client.options import NOTHING, Options, read_options
+from duly.client.queue import Queue
+from duly.core.backoff import Backoff
+from duly.core.classify import Rule
+from duly.core.durations import Duration
+from duly.core.payload import Arguments
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# What people who come from elsewhere type first.
+_ELSEWHERE = {
+    "delay": "enqueue(…) stores a job; using(delay='30s').enqueue(…) stores one for later",
+    "apply_async": "enqueue(…) takes the arguments themselves; using(delay='30s', queue='…').enqueue(…) the options",
+    "send": "enqueue(…) stores a job",
+    "defer": "enqueue(…) stores a job",
+    "s": "draft(…) describes a job that is not stored yet",
+    "si": "draft(…) describes a job that is not stored yet",
+    "signature": "draft(…) describes a job that is not stored yet",
+}
+
+
+class Task(Generic[P, T]):
+    """One task of an App; T is what calling the function returns, the coroutine included."""
+
+    def __init__(self, client: Client, declaration: Declaration) -> None:
+        self._client = client
+        self._declaration = declaration
+        self._options: Options = NOTHING
+        update_wrapper(self, declaration.handler.fn)
+        self.__signature__ = declaration.handler.callers_signature()
+        if declaration.handler.is_async and sys.version_info >= (3, 12):
+            # Frameworks ask inspect.iscoroutinefunction; Python 3.11 has no public mark.
+            inspect.markcoroutinefunction(self)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the function here and now, with a local Job where it takes one; stores nothing."""
+        return self._run(*args, **kwargs)
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued[T]:
+        """Store a job that runs this function later: - -> ready, or scheduled when due later; blocks.
+
+        Without a connection it is committed on return. PayloadError when an argument cannot be stored.
+        """
+        return enqueue_one(self.draft(*args, **kwargs))
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued[T]:
+        """As `enqueue`, without blocking the loop."""
+        return await aenqueue_one(self.draft(*args, **kwargs))
+
+    def draft(self, *args: P.args, **kwargs: P.kwargs) -> Draft[T]:
+        """Describe a job without storing it: for `App.enqueue_many`."""
+        return Draft(self._client, self._declaration, self._options, args, kwargs)
+
+    def using(
+        self,
+        *,
+        connection: Any = None,
+        queue: str | Queue | None = None,
+        delay: Duration | None = None,
+        run_at: datetime | None = None,
+        expires: Duration | None = None,
+        timeout: Duration | None = None,
+        attempts: int | None = None,
+        priority: int | None = None,
+        tenant: str | None = None,
+        correlation_id: str | None = None,
+        tags: Iterable[str] | None = None,
+    ) -> Self:
+        """This task with other options for its next jobs; several calls merge, the last one wins.
+
+        Args:
+            connection: store the job in the transaction that is open on this connection: rolled back, it never was.
+            queue: a declared queue instead of the task's own.
+            delay: run that long after the enqueue; excludes run_at.
+            run_at: run at this moment, with its time zone; a past one means at once.
+            expires: counted from the due time: not started by then, it is skipped.
+            timeout: the longest one attempt may take.
+            attempts: failed attempts before it is dead; 1 means no retry.
+            priority: lower is more urgent; 100 is the default.
+            tenant: whose work it is.
+            correlation_id: follows the work from job to job; inside a handler it is inherited.
+            tags: words to find it by.
+
+        """
+        said = read_options(
+            connection=connection,
+            queue=queue,
+            delay=delay,
+            run_at=run_at,
+            expires=expires,
+            timeout=timeout,
+            attempts=attempts,
+            priority=priority,
+            tenant=tenant,
+            correlation_id=correlation_id,
+            tags=tags,
+        )
+        changed = copy(self)
+        changed._options = self._options.merged(said)
+        return changed
+
+    @property
+    def fn(self) -> Callable[..., T]:
+        """The bare function."""
+        return self._declaration.handler.fn
+
+    @property
+    def name(self) -> str:
+        """What its jobs are stored under: the function's bare name unless told otherwise."""
+        return self._declaration.name
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Former names; jobs stored under them still run."""
+        return self._declaration.aliases
+
+    @property
+    def queue(self) -> str:
+        return self._declaration.queue
+
+    @property
+    def timeout(self) -> timedelta:
+        """Time to run of one attempt."""
+        return self._declaration.timeout or self._client.settings.timeout
+
+    @property
+    def attempts(self) -> int:
+        return self._declaration.attempts or self._client.settings.attempts
+
+    @property
+    def backoff(self) -> Backoff:
+        return self._declaration.backoff or self._client.backoff
+
+    @property
+    def permanent(self) -> tuple[Rule, ...]:
+        return self._declaration.permanent
+
+    @property
+    def transient(self) -> tuple[Rule, ...]:
+        return self._declaration.transient
+
+    @property
+    def priority(self) -> int:
+        return self._declaration.priority
+
+    @property
+    def expires(self) -> timedelta | None:
+        return self._declaration.expires
+
+    @property
+    def isolation(self) -> Isolation:
+        """Where it runs: "loop", "thread" or "process"."""
+        return self._declaration.isolation
+
+    @property
+    def ack(self) -> Ack:
+        return self._declaration.ack
+
+    @property
+    def handler(self) -> Handler:
+        """The function as inspected."""
+        return self._declaration.handler
+
+    @property
+    def takes_job(self) -> bool:
+        """Whether the function's first parameter is the Job."""
+        return self._declaration.handler.takes_job
+
+    @property
+    def arguments(self) -> Arguments:
+        """The types of its parameters and of its result, resolved at first use."""
+        return self._declaration.handler.arguments
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name} in {self.queue}, {self.handler.place}>"
+
+    def _run(self, *args: Any, **kwargs: Any) -> T:
+        if not self.takes_job:
+            return self.fn(*args, **kwargs)
+        return self.fn(
+            local_job(self.name, self.queue, self.timeout, self.handler.encode_result), *args, **kwargs
+        )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = _ELSEWHERE.get(name, "it has enqueue, aenqueue, draft, using, fn and name")
+            raise AttributeError(f"a task has no attribute {name!r}: {hint}", name=name, obj=self)
+
+
+class TaskDecorator(Protocol):
+    """What `App.task(...)` with options returns."""
+
+    # The form with a job must come first: the other one fits every function.
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Job, P], T], /) -> Task[P, T]: ...
+    @overload
+    def __call__(self, fn: Callable[P, T], /) -> Task[P, T]: ...
