@@ -12,12 +12,24 @@ as_root() {
     fi
 }
 
+# Another apt may be at work (unattended upgrades on a fresh machine): wait for it.
+apt_get() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=180 "$@"
+}
+
 apt_install() {
     if ! command -v apt-get >/dev/null; then
         echo "This machine has no apt-get. Install what Debian calls: $*" >&2
         return 1
     fi
     echo "installing Debian packages: $*"
-    as_root apt-get -qq update
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null
+    apt_get update && apt_get install -y --no-install-recommends "$@" >/dev/null
+}
+
+# For what only some tests need: without it they skip, loudly. CI must have it.
+if_possible() {
+    if ! "$@"; then
+        echo "COULD NOT $*: what needs it will be left out." >&2
+        [ "${CI:-}" != true ]
+    fi
 }

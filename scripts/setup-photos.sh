@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 . scripts/apt.sh
 
 if [ ! -d /usr/share/backgrounds/mate ]; then
-    apt_install mate-backgrounds
+    if_possible apt_install mate-backgrounds
 fi

@@ -6,17 +6,23 @@ cd "$(dirname "$0")/.."
 
 . scripts/apt.sh
 
-if [ ! -x /usr/lib/postgresql/15/bin/initdb ]; then
+clusters=/etc/postgresql-common/createcluster.conf
+
+install_postgresql() {
     # The server package makes and starts a cluster of its own unless this file says otherwise beforehand.
-    clusters=/etc/postgresql-common/createcluster.conf
     if [ ! -e "$clusters" ]; then
-        as_root mkdir -p /etc/postgresql-common
-        echo 'create_main_cluster = false' | as_root tee "$clusters" >/dev/null
-        restore_clusters() {
-            as_root cp /usr/share/postgresql-common/createcluster.conf "$clusters"
-            as_root rm -f "$clusters.ucf-dist"
-        }
+        as_root mkdir -p "$(dirname "$clusters")" || return
         trap restore_clusters EXIT
+        echo 'create_main_cluster = false' | as_root tee "$clusters" >/dev/null || return
     fi
     apt_install postgresql-15
+}
+
+restore_clusters() {
+    as_root cp /usr/share/postgresql-common/createcluster.conf "$clusters" 2>/dev/null || as_root rm -f "$clusters"
+    as_root rm -f "$clusters.ucf-dist"
+}
+
+if [ ! -x /usr/lib/postgresql/15/bin/initdb ]; then
+    if_possible install_postgresql
 fi
