@@ -12,15 +12,19 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from duly.client.blocking import refuse_blocking
+from duly.client.check import Check, check
 from duly.client.client import Client
 from duly.client.declaration import Ack, Declaration
 from duly.client.draft import Draft
 from duly.client.enqueue import aenqueue_many, enqueue_many
 from duly.client.enqueued import Enqueued
 from duly.client.handler import Handler
+from duly.client.inspect import Inspect
 from duly.client.job import Job
+from duly.client.operate import Operate
 from duly.client.options import attempt_count, queue_name, urgency
 from duly.client.queue import Queue
+from duly.client.reference import reference_of
 from duly.client.registry import nearest
 from duly.client.settings import Settings
 from duly.client.surroundings import AroundFunction, LifespanFunction, check_around, check_lifespan
@@ -28,10 +32,11 @@ from duly.client.task import Task, TaskDecorator
 from duly.core.backoff import Backoff
 from duly.core.classify import Rule, check_rules
 from duly.core.defaults import PRIORITY, QUEUE
-from duly.core.durations import Duration, parse_duration
+from duly.core.durations import Duration, parse_duration, parse_size
 from duly.core.errors import NotFound, UsageError
 from duly.core.names import check_name
 from duly.stores.protocol import Store
+from duly.worker.options import WorkerOptions
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -219,6 +224,86 @@ class App:
         return fn
 
     @property
+    def inspect(self) -> Inspect:
+        """The read model: queues, jobs, dead letters, workers, operations."""
+        return Inspect(self.client)
+
+    @property
+    def operate(self) -> Operate:
+        """The verbs of a person: cancel, pause, redrive, purge and the rest."""
+        return Operate(self.client)
+
+    def check(self) -> Check:
+        """Look at settings, declarations and store before a worker starts: findings, each with its fix; blocks."""
+        return check(self.client, self.load)
+
+    def run_worker(
+        self,
+        *,
+        queues: Mapping[str, int | None] | Iterable[str] | None = None,
+        except_queues: Iterable[str] = (),
+        concurrency: int | None = None,
+        threads: int | None = None,
+        isolated: int | None = None,
+        processes: int | None = None,
+        grace: Duration | None = None,
+        max_jobs: int | None = None,
+        max_memory: str | None = None,
+        until_idle: bool = False,
+    ) -> int:
+        """Work until SIGTERM or SIGINT, exactly as `duly worker` does; blocks, and returns the exit code.
+
+        Args:
+            queues: which ones, as names or as name -> slots of its own; all declared ones unless given.
+            except_queues: which ones not.
+            concurrency: async handlers at once in one process.
+            threads: `def` handlers at once in one process.
+            isolated: killable child processes of one process.
+            processes: how many processes.
+            grace: how long running jobs may go on after SIGTERM.
+            max_jobs: replace a process after so many jobs.
+            max_memory: replace a process beyond this resident memory, as "1GiB".
+            until_idle: end when nothing is ready.
+
+        """
+        from duly.worker import supervisor
+
+        options = _worker_options(
+            queues,
+            except_queues,
+            concurrency,
+            threads,
+            isolated,
+            processes,
+            grace,
+            max_jobs,
+            max_memory,
+            until_idle,
+        )
+        return supervisor.run(reference_of(self), options)
+
+    @asynccontextmanager
+    async def working(
+        self,
+        *,
+        queues: Mapping[str, int | None] | Iterable[str] | None = None,
+        except_queues: Iterable[str] = (),
+        concurrency: int | None = None,
+        threads: int | None = None,
+        isolated: int | None = None,
+    ) -> AsyncIterator[None]:
+        """Run jobs inside this process while the block lasts: for development, where a second process is a nuisance.
+
+        A handler that blocks or crashes here takes the program with it; run `duly worker` in production.
+        """
+        from duly.worker.embedded import Embedded
+
+        options = _worker_options(queues, except_queues, concurrency, threads, isolated)
+        self.load()
+        async with Embedded(self, options):
+            yield
+
+    @property
     def settings(self) -> Settings:
         """Every setting in force, resolved at first use."""
         return self.client.settings
@@ -337,3 +422,36 @@ def _import(module: str) -> None:
         raise UsageError(
             f"include names {module!r}, which is not there ({error}); check the name and the working directory"
         ) from error
+
+
+def _worker_options(
+    queues: Mapping[str, int | None] | Iterable[str] | None,
+    except_queues: Iterable[str],
+    concurrency: int | None,
+    threads: int | None,
+    isolated: int | None,
+    processes: int | None = None,
+    grace: Duration | None = None,
+    max_jobs: int | None = None,
+    max_memory: str | None = None,
+    until_idle: bool = False,
+) -> WorkerOptions:
+    """What Python said, as the worker reads it. UsageError for a value without its unit."""
+    if isinstance(queues, str) or isinstance(except_queues, str):
+        raise UsageError("queues and except_queues are lists of names; write queues=['mail']")
+    if queues is not None and not isinstance(queues, Mapping):
+        queues = dict.fromkeys(queues)
+    return WorkerOptions(
+        queues=None
+        if queues is None
+        else {check_name("queue", name): slots for name, slots in queues.items()},
+        except_queues=tuple(except_queues),
+        concurrency=concurrency,
+        threads=threads,
+        isolated=isolated,
+        processes=processes,
+        grace=None if grace is None else parse_duration(grace, "grace"),
+        max_jobs=max_jobs,
+        max_memory=None if max_memory is None else parse_size(max_memory, "max_memory"),
+        until_idle=until_idle,
+    )

@@ -99,9 +99,14 @@ def aware(moment: datetime, name: str) -> datetime:
 
 
 def attempt_count(attempts: object) -> int:
-    if isinstance(attempts, bool) or not isinstance(attempts, int) or not 1 <= attempts < 2**31:
-        raise UsageError(f"attempts={attempts!r} must be a whole number from 1; 1 means no retry")
-    return attempts
+    return whole_number(attempts, "attempts", "; 1 means no retry")
+
+
+def whole_number(value: object, name: str, hint: str = "") -> int:
+    """The value, if it counts something; UsageError with its name else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
+        raise UsageError(f"{name}={value!r} must be a whole number from 1{hint}")
+    return value
 
 
 def urgency(priority: object) -> int:

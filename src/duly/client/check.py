@@ -1,0 +1,122 @@
+"""What `duly check` finds: settings, declarations and the store, each finding with its fix.
+
+Reads everything, changes nothing but the mark that a coming purge of dead letters was announced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import msgspec
+
+from duly.client.client import Client
+from duly.client.settings import SettingRow
+from duly.core.defaults import PURGE_NOTICE
+from duly.core.durations import compact_duration
+from duly.core.errors import DulyError, MigrationNeeded, StoreUnreachable, UsageError
+
+Level = Literal["error", "warning", "note"]
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing to know before a worker starts."""
+
+    level: Level
+    text: str
+    """What is so, and what to do about it."""
+
+
+class Check(msgspec.Struct, frozen=True):
+    """All findings, errors first, and every setting with its origin."""
+
+    findings: tuple[Finding, ...]
+    settings: tuple[SettingRow, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stands in the way."""
+        return all(finding.level != "error" for finding in self.findings)
+
+
+def check(client: Client, load: Callable[[], None]) -> Check:
+    """Look at everything, and go on after an error wherever that makes sense."""
+    try:
+        settings = client.settings
+    except UsageError as error:
+        return Check((Finding("error", str(error)),))
+    findings = [*_hidden(client), *_declarations(client, load), *_store(client)]
+    order = {"error": 0, "warning": 1, "note": 2}
+    return Check(tuple(sorted(findings, key=lambda finding: order[finding.level])), tuple(settings.rows()))
+
+
+def _hidden(client: Client) -> Iterator[Finding]:
+    for variable in client.settings.hidden:
+        yield Finding(
+            "warning", f"code hides the environment's {variable}; leave the argument of App() out to obey it"
+        )
+
+
+def _declarations(client: Client, load: Callable[[], None]) -> Iterator[Finding]:
+    try:
+        load()
+    except Exception as error:  # whatever the user's modules raise at import is a finding
+        text = str(error) if isinstance(error, DulyError) else f"importing the tasks failed: {error!r}"
+        yield Finding("error", text)
+    registry, settings = client.registry, client.settings
+    for task in registry.tasks.values():
+        try:
+            _ = task.arguments
+        except DulyError as error:
+            yield Finding("error", str(error))
+    if not registry.tasks:
+        yield Finding("warning", "no task is declared; name their modules in App(include=[…])")
+    longer = [task.name for task in registry.tasks.values() if task.timeout > settings.grace]
+    if longer:
+        yield Finding(
+            "note",
+            f"{len(longer)} of {len(registry.tasks)} tasks may run longer than the grace of a shutdown "
+            f"({compact_duration(settings.grace)}): a deploy hands their jobs back, which costs no attempt",
+        )
+    unowned = [queue.name for queue in registry.queues.values() if queue.owner is None]
+    if unowned and len(registry.queues) > 1:
+        yield Finding(
+            "note",
+            f"nobody owns {', '.join(unowned)}; say whom dead letters concern: jobs.queue(…, owner='…')",
+        )
+
+
+def _store(client: Client) -> Iterator[Finding]:
+    try:
+        store = client.store
+        found, wanted = client.call(store.schema.version), store.schema.wanted()
+        if found != wanted:
+            yield Finding(
+                "error",
+                f"the store has schema version {found}, this release wants {wanted}; run: duly migrate",
+            )
+            return
+        for text in client.call(store.inspection.warnings):
+            yield Finding("warning", text)
+        yield from _purges(client)
+        for task in client.call(store.upkeep.parked_tasks):
+            yield Finding(
+                "warning",
+                f"jobs of the task {task!r} wait for a worker that knows it; deploy one, or add an alias",
+            )
+    except (StoreUnreachable, MigrationNeeded, UsageError) as error:
+        yield Finding("error", str(error))
+
+
+def _purges(client: Client) -> Iterator[Finding]:
+    settings, queues = client.settings, client.registry.queues
+    kept = {name: queue.keep_dead for name, queue in queues.items() if queue.keep_dead is not None}
+    for name, number, moment in client.call(
+        client.store.upkeep.announce_dead, kept, settings.keep_dead, PURGE_NOTICE
+    ):
+        owner = queues[name].owner if name in queues else None
+        yield Finding(
+            "warning",
+            f"{number} dead letters of {name} (owner: {owner or 'nobody'}) will be deleted from "
+            f"{moment:%Y-%m-%d %H:%M} UTC on; look at them: duly dead groups --queue {name}",
+        )

@@ -1,0 +1,239 @@
+"""The read model: what stands where, how fast it moves and what will become of it.
+
+Reads through the store's inspection protocol; the one source of the command line's tables. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from duly.client.client import Client
+from duly.client.options import whole_number
+from duly.client.registry import nearest
+from duly.client.settings import without_password
+from duly.client.twins import blocking, twin
+from duly.core.defaults import QUEUE
+from duly.core.errors import NotFound, UsageError
+from duly.core.filters import Filter
+from duly.core.job import AttemptRecord, JobId, JobRecord
+from duly.core.pressure import drain_time, health
+from duly.stores.protocol import DeadGroup, OperationRecord, Pause, QueueCount, WorkerRecord
+
+SEARCH_BUDGET: Final = 0.150
+"""Seconds one look for matching jobs may take; a store keeps other writers waiting meanwhile, or may."""
+
+SEARCHED_AT_ONCE: Final = 500
+"""Jobs read per round trip while most are expected not to match."""
+
+ALL: Final = Filter()
+
+
+class QueueStatus(msgspec.Struct, frozen=True):
+    """One queue: its counts, who answers for it, and what will become of it."""
+
+    counts: QueueCount
+    owner: str | None
+    workers: int
+    """Live worker processes that serve it."""
+    rates_known: bool
+    """Whether workers have kept samples lately; without them `drain` says nothing."""
+    drain: timedelta | None
+    """How long until nothing waits at the present rates; None: never, or not known."""
+    health: str
+    """One sentence: what will happen, and what to do where that is bad."""
+
+
+class Status(msgspec.Struct, frozen=True):
+    """Where things stand, from one look."""
+
+    store: dict[str, str]
+    """Facts: where, server version, journal mode, schema."""
+    now: datetime
+    """By the database's clock."""
+    queues: tuple[QueueStatus, ...]
+    workers: int
+    newest_progress: timedelta | None
+    """Since any worker last ended an attempt or found nothing to do."""
+
+
+class JobDetail(msgspec.Struct, frozen=True):
+    """One job with every recorded attempt, oldest first."""
+
+    job: JobRecord
+    attempts: tuple[AttemptRecord, ...]
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """Jobs by id, newest first, and how far the look went."""
+
+    jobs: tuple[JobRecord, ...]
+    next: int | None
+    """Pass as `before` to go on; None: nothing is left."""
+    searched_back_to: datetime | None = None
+    """Set when the time for one look was over: older jobs may match, too."""
+
+
+class Inspect:
+    """`App.inspect`. Every method blocks for a round trip or few; each has an `a` twin."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def client(self) -> Client:
+        return self._client
+
+    @blocking
+    def status(self) -> Status:
+        """All queues and workers at one moment."""
+        store = self._client.store.inspection
+        workers = store.workers()
+        ages = [worker.progress_age for worker in workers if worker.progress_age is not None]
+        facts = {name: without_password(fact) for name, fact in store.describe().items()}
+        return Status(facts, store.now(), self._queues(workers), len(workers), min(ages, default=None))
+
+    @blocking
+    def queues(self) -> tuple[QueueStatus, ...]:
+        """Every queue that is declared or has jobs, by name."""
+        return self._queues(self._client.store.inspection.workers())
+
+    @blocking
+    def queue(self, name: str) -> QueueStatus:
+        """One queue. NotFound names the nearest one."""
+        found = {
+            status.counts.queue: status for status in self._queues(self._client.store.inspection.workers())
+        }
+        if name not in found:
+            raise NotFound(f"no queue is named {name!r}{nearest(name, found)}", kind="queue", name=name)
+        return found[name]
+
+    @blocking
+    def job(self, id: int) -> JobDetail:
+        """One job in whatever state. NotFound when it never was or is no longer kept."""
+        number = _job_id(id)
+        record = self._client.store.inspection.lookup([number])[0]
+        if record is None:
+            raise NotFound(
+                f"no job {number}: it never was, its transaction was rolled back, or it ended and is no longer kept",
+                kind="job",
+                name=str(number),
+            )
+        return JobDetail(record, tuple(self._client.store.inspection.attempts(number)))
+
+    @blocking
+    def jobs(self, filter: Filter = ALL, *, before: int | None = None, limit: int = 50) -> JobPage:
+        """Jobs that fit, newest first. A look takes at most about 150 ms: then it says how far back it went."""
+        most = whole_number(limit, "limit")
+        store = self._client.store.inspection
+        until = time.monotonic() + SEARCH_BUDGET
+        found: list[JobRecord] = []
+        oldest: JobRecord | None = None
+        cursor = before
+        while True:
+            page = store.page(
+                filter, before=cursor, limit=most if filter.where is None else max(most, SEARCHED_AT_ONCE)
+            )
+            for job in page.jobs:
+                oldest = job
+                if filter.where is None or filter.matches(job):
+                    found.append(job)
+                    if len(found) == most:
+                        more = page.next is not None or job is not page.jobs[-1]
+                        return JobPage(tuple(found), job.id if more else None)
+            cursor = page.next
+            if cursor is None:
+                return JobPage(tuple(found), None)
+            if time.monotonic() >= until:
+                return JobPage(tuple(found), cursor, None if oldest is None else oldest.enqueued_at)
+
+    @blocking
+    def dead_groups(self, filter: Filter = ALL) -> tuple[DeadGroup, ...]:
+        """Dead letters by fingerprint, the largest group first. `where` is refused: list the jobs instead."""
+        if filter.where is not None:
+            raise UsageError(
+                "groups are counted by the store, which knows no `where`; list the jobs of a group instead"
+            )
+        groups = self._client.store.inspection.dead_groups(filter)
+        return tuple(sorted(groups, key=lambda group: (-group.count, group.fingerprint)))
+
+    @blocking
+    def workers(self) -> tuple[WorkerRecord, ...]:
+        """Every live worker process."""
+        return tuple(self._client.store.inspection.workers())
+
+    @blocking
+    def pauses(self) -> tuple[Pause, ...]:
+        """What is paused, by whom and until when."""
+        return tuple(self._client.store.inspection.pauses())
+
+    @blocking
+    def operations(self) -> tuple[OperationRecord, ...]:
+        """Stored bulk acts, the newest first."""
+        return tuple(sorted(self._client.store.inspection.operations(), key=lambda record: -record.id))
+
+    @blocking
+    def operation(self, id: int) -> OperationRecord:
+        """One bulk act. NotFound when there is none of this number."""
+        for record in self._client.store.inspection.operations():
+            if record.id == id:
+                return record
+        raise NotFound(
+            f"no operation {id}; `duly operations list` shows them", kind="operation", name=str(id)
+        )
+
+    astatus = twin(status)
+    aqueues = twin(queues)
+    aqueue = twin(queue)
+    ajob = twin(job)
+    ajobs = twin(jobs)
+    adead_groups = twin(dead_groups)
+    aworkers = twin(workers)
+    apauses = twin(pauses)
+    aoperations = twin(operations)
+    aoperation = twin(operation)
+
+    def _queues(self, workers: list[WorkerRecord]) -> tuple[QueueStatus, ...]:
+        registry = self._client.registry
+        declared, _ = self._client.store.schema.declared()
+        owners = {
+            **declared,
+            **{name: queue.owner or declared.get(name, "") for name, queue in registry.queues.items()},
+        }
+        counts = {count.queue: count for count in self._client.store.inspection.counts()}
+        names = sorted({QUEUE, *owners, *counts})
+        return tuple(
+            _queue_status(counts.get(name, QueueCount(name)), owners.get(name), workers) for name in names
+        )
+
+
+def _queue_status(count: QueueCount, owner: str | None, workers: list[WorkerRecord]) -> QueueStatus:
+    serving = sum(1 for worker in workers if count.queue in worker.queues and not worker.draining)
+    into, out = count.in_per_s, count.out_per_s
+    known = into is not None and out is not None
+    return QueueStatus(
+        counts=count,
+        owner=owner or None,
+        workers=serving,
+        rates_known=known,
+        drain=drain_time(count.ready, into, out) if into is not None and out is not None else None,
+        health=health(
+            count.queue,
+            depth=count.ready,
+            running=count.running,
+            workers=serving,
+            paused=count.paused,
+            oldest=count.oldest_ready,
+            in_per_s=into,
+            out_per_s=out,
+        ),
+    )
+
+
+def _job_id(id: object) -> JobId:
+    if isinstance(id, int) and not isinstance(id, bool) and 0 < id < 2**63:
+        return JobId(id)
+    raise UsageError(f"{id!r:.80} is no job id; ids are whole numbers, as enqueue and `duly jobs` give them")

@@ -1,0 +1,343 @@
+"""The verbs of a person: cancel, pause, run again, delete, each with who and why.
+
+Acts through the store's operator protocol. A bulk act becomes a stored operation that workers carry out.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from duly.client import selection
+from duly.client.client import Client
+from duly.client.enqueued import Enqueued
+from duly.client.options import aware, urgency, whole_number
+from duly.client.registry import nearest
+from duly.client.selection import Verb
+from duly.client.twins import blocking, twin
+from duly.core.defaults import BULK_ACT, ENQUEUE_BATCH, MAX_REASON, PRIORITY
+from duly.core.durations import Duration, parse_duration, parse_rate
+from duly.core.errors import NotFound, UsageError
+from duly.core.filters import Filter
+from duly.core.job import Incarnation, JobId, JobRecord
+from duly.core.lifecycle import State
+from duly.core.names import check_name
+from duly.core.text import storable
+from duly.stores.protocol import OperationRecord, Pause
+
+AnyJob = int | JobRecord | Enqueued[object]
+Jobs = AnyJob | Iterable[AnyJob] | Filter
+"""One job, several, or all that a filter means."""
+
+BULK_REDRIVE_PRIORITY: Final = PRIORITY + 100
+"""A bulk redrive stands behind today's work."""
+
+
+class Act(msgspec.Struct, frozen=True):
+    """What one act did, or in a dry run would do."""
+
+    verb: str
+    matched: int
+    """Jobs that were meant."""
+    moved: tuple[JobId, ...] = ()
+    """Jobs that really changed; running ones that were asked to stop are among them."""
+    asked: tuple[JobId, ...] = ()
+    """Running jobs that were asked to stop; they end as cancelled when their attempt does."""
+    operation: OperationRecord | None = None
+    """Set when the act was too large to do at once: workers carry it out."""
+    dry_run: bool = False
+
+
+class Operate:
+    """`App.operate`. Every verb names its author: DULY_ACTOR, else user@host. Blocks; each has an `a` twin."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def client(self) -> Client:
+        return self._client
+
+    @blocking
+    def cancel(
+        self,
+        jobs: Jobs,
+        *,
+        reason: str = "",
+        rate: str | None = None,
+        first: int | None = None,
+        dry_run: bool = False,
+    ) -> Act:
+        """scheduled, ready, blocked -> cancelled; a running job is asked to stop and cancelled at its attempt's end.
+
+        More than 100 jobs need a rate, as "20/s" or "max", and become an operation.
+        """
+        return self._bulk("cancel", jobs, reason, rate, first, None, dry_run)
+
+    @blocking
+    def redrive(
+        self,
+        jobs: Jobs,
+        *,
+        reason: str = "",
+        rate: str | None = None,
+        priority: int | None = None,
+        first: int | None = None,
+        dry_run: bool = False,
+    ) -> Act:
+        """dead, cancelled, skipped -> ready with a new budget of attempts; asked twice, a job runs again once.
+
+        More than 100 jobs need a rate and become an operation; it stands behind today's work (priority 200) unless
+        a priority is given. `first` takes only so many, the oldest.
+        """
+        return self._bulk("redrive", jobs, reason, rate, first, priority, dry_run)
+
+    @blocking
+    def purge(
+        self,
+        jobs: Jobs,
+        *,
+        reason: str = "",
+        rate: str | None = None,
+        first: int | None = None,
+        dry_run: bool = False,
+    ) -> Act:
+        """Delete dead letters for good."""
+        return self._bulk("purge", jobs, reason, rate, first, None, dry_run)
+
+    @blocking
+    def run_now(self, jobs: AnyJob | Iterable[AnyJob], *, reason: str = "") -> Act:
+        """scheduled -> ready; a ready job goes to the tail of its lane again."""
+        ids, said = self._listed("run_now", jobs, reason)
+        store, by = self._client.store.operator, self.actor()
+        return Act("run_now", len(ids), tuple(_chunked(ids, lambda part: store.run_now(part, by, said))))
+
+    @blocking
+    def run_at(self, jobs: AnyJob | Iterable[AnyJob], at: datetime, *, reason: str = "") -> Act:
+        """ready, scheduled -> scheduled at this moment, given with its time zone."""
+        moment = aware(at, "at")
+        ids, said = self._listed("run_at", jobs, reason)
+        store, by = self._client.store.operator, self.actor()
+        return Act(
+            "run_at", len(ids), tuple(_chunked(ids, lambda part: store.run_at(part, moment, by, said)))
+        )
+
+    @blocking
+    def reprioritise(self, jobs: AnyJob | Iterable[AnyJob], priority: int, *, reason: str = "") -> Act:
+        """Give waiting jobs another priority; lower is more urgent."""
+        level = urgency(priority)
+        ids, said = self._listed("reprioritise", jobs, reason)
+        store, by = self._client.store.operator, self.actor()
+        return Act(
+            "reprioritise",
+            len(ids),
+            tuple(_chunked(ids, lambda part: store.reprioritise(part, level, by, said))),
+        )
+
+    @blocking
+    def pause(self, target: str, *, lasting: Duration | None = None, reason: str = "") -> Pause:
+        """Start no more jobs of a queue (`"mail"`) or a task (`"task:send"`); what runs, ends.
+
+        `lasting` ends the pause by itself; without it, it lasts until `resume`.
+        """
+        until = None if lasting is None else parse_duration(lasting, "lasting", positive=True)
+        return self._client.store.operator.pause(self._target(target), until, self.actor(), _reason(reason))
+
+    @blocking
+    def resume(self, target: str, *, reason: str = "") -> bool:
+        """Start jobs again; False when it was not paused."""
+        return self._client.store.operator.resume(self._target(target), self.actor(), _reason(reason))
+
+    @blocking
+    def pause_operation(self, id: int) -> OperationRecord:
+        """Hold a running operation; nothing it did is undone. NotFound when there is none or it has ended."""
+        return self._operation(id, "paused")
+
+    @blocking
+    def resume_operation(self, id: int) -> OperationRecord:
+        """Let a paused operation go on."""
+        return self._operation(id, "running")
+
+    @blocking
+    def cancel_operation(self, id: int) -> OperationRecord:
+        """End an operation; nothing it did is undone."""
+        return self._operation(id, "cancelled")
+
+    @blocking
+    def drain_worker(self, incarnation: int) -> None:
+        """Ask one worker process to claim no more and to end when its jobs have. NotFound when it is gone."""
+        if not self._client.store.operator.drain_worker(Incarnation(incarnation)):
+            raise NotFound(
+                f"no worker {incarnation}; `duly workers list` shows the live ones",
+                kind="worker",
+                name=str(incarnation),
+            )
+
+    acancel = twin(cancel)
+    aredrive = twin(redrive)
+    apurge = twin(purge)
+    arun_now = twin(run_now)
+    arun_at = twin(run_at)
+    areprioritise = twin(reprioritise)
+    apause = twin(pause)
+    aresume = twin(resume)
+    apause_operation = twin(pause_operation)
+    aresume_operation = twin(resume_operation)
+    acancel_operation = twin(cancel_operation)
+    adrain_worker = twin(drain_worker)
+
+    def actor(self) -> str:
+        """Whose name stands on acts: DULY_ACTOR, else user@host."""
+        said = self._client.settings.actor
+        return said if said is not None else f"{_user()}@{socket.gethostname()}"
+
+    def _bulk(
+        self,
+        verb: Verb,
+        jobs: Jobs,
+        reason: str,
+        rate: str | None,
+        first: int | None,
+        priority: int | None,
+        dry_run: bool,
+    ) -> Act:
+        per_second = None if rate is None else parse_rate(rate)
+        level = None if priority is None else urgency(priority)
+        most = None if first is None else whole_number(first, "first")
+        if not isinstance(jobs, Filter):
+            ids = _ids(jobs, verb)[:most]
+            if dry_run:
+                return Act(verb, len(ids), dry_run=True)
+            return self._act(verb, ids, _reason(reason, needed=len(ids) > 1), level)
+        selection.check_states(verb, jobs)
+        return self._filtered(verb, jobs, reason, (rate, per_second), most, level, dry_run)
+
+    def _filtered(
+        self,
+        verb: Verb,
+        jobs: Filter,
+        reason: str,
+        rate: tuple[str | None, float | None],
+        first: int | None,
+        priority: int | None,
+        dry_run: bool,
+    ) -> Act:
+        inspection = self._client.store.inspection
+        if dry_run:
+            total = selection.count(inspection, verb, jobs)
+            return Act(verb, total if first is None else min(first, total), dry_run=True)
+        if first is not None and first > BULK_ACT:
+            raise UsageError(
+                f"first={first} is a bulk act; try with at most {BULK_ACT}, then take all with rate='20/s'"
+            )
+        ids = list(selection.walk(inspection, verb, jobs, first or BULK_ACT + 1))
+        said = _reason(reason, needed=len(ids) > 1)
+        if len(ids) <= BULK_ACT:
+            return self._act(verb, ids, said, priority)
+        total = selection.count(inspection, verb, jobs)
+        if rate[0] is None:
+            raise UsageError(f"{total:,} jobs: say how fast, as rate='20/s'; rate='max' means at once")
+        if verb == "redrive" and priority is None:
+            priority = BULK_REDRIVE_PRIORITY
+        operation = self._client.store.operator.start_operation(
+            verb, jobs, rate[1], priority, total, self.actor(), said
+        )
+        return Act(verb, total, operation=operation)
+
+    def _act(self, verb: Verb, ids: list[JobId], reason: str, priority: int | None) -> Act:
+        store, by = self._client.store.operator, self.actor()
+        match verb:
+            case "redrive":
+                moved = _chunked(ids, lambda part: store.redrive(part, by, reason, priority))
+                return Act(verb, len(ids), tuple(moved))
+            case "purge":
+                return Act(verb, len(ids), tuple(_chunked(ids, lambda part: store.purge(part, by, reason))))
+            case "cancel":
+                states: dict[JobId, State] = {}
+                for part in _parts(ids):
+                    states.update(store.cancel(part, by, reason))
+                asked = tuple(id for id, state in states.items() if state is State.running)
+                return Act(verb, len(ids), tuple(states), asked)
+
+    def _listed(self, verb: str, jobs: object, reason: str) -> tuple[list[JobId], str]:
+        ids = _ids(jobs, verb)
+        return ids, _reason(reason, needed=len(ids) > 1)
+
+    def _operation(self, id: int, state: str) -> OperationRecord:
+        record = self._client.store.operator.set_operation(id, state)
+        if record is None:
+            raise NotFound(
+                f"no operation {id} is under way; `duly operations list` shows them",
+                kind="operation",
+                name=str(id),
+            )
+        return record
+
+    def _target(self, target: str) -> str:
+        """`queue:NAME` or `task:NAME`, of a name that somebody knows."""
+        kind, colon, name = target.partition(":")
+        if not colon:
+            kind, name = "queue", target
+        if kind not in {"queue", "task"}:
+            raise UsageError(
+                f"{target!r} is neither a queue nor task:NAME; write 'mail' or 'task:send_receipt'"
+            )
+        check_name("queue" if kind == "queue" else "task", name)
+        queues, tasks = self._client.store.schema.declared()
+        registry = self._client.registry
+        if kind == "task":
+            known = {*tasks, *registry.tasks}
+        else:
+            known = {*queues, *registry.queues, "default"}
+            known.update(count.queue for count in self._client.store.inspection.counts())
+        if name not in known:
+            raise NotFound(f"no {kind} is named {name!r}{nearest(name, known)}", kind=kind, name=name)
+        return f"{kind}:{name}"
+
+
+def _chunked(ids: list[JobId], act: Callable[[list[JobId]], list[JobId]]) -> list[JobId]:
+    return [id for part in _parts(ids) for id in act(part)]
+
+
+def _parts(ids: list[JobId]) -> list[list[JobId]]:
+    return [ids[start : start + ENQUEUE_BATCH] for start in range(0, len(ids), ENQUEUE_BATCH)]
+
+
+def _ids(jobs: object, verb: str) -> list[JobId]:
+    if isinstance(jobs, Filter):
+        raise UsageError(f"{verb} takes job ids; read them with inspect.jobs(…) first")
+    if isinstance(jobs, Iterable) and not isinstance(jobs, str | bytes):
+        return list(dict.fromkeys(_id(job) for job in jobs))
+    return [_id(jobs)]
+
+
+def _id(job: object) -> JobId:
+    if isinstance(job, JobRecord | Enqueued):
+        return job.id
+    if isinstance(job, int) and not isinstance(job, bool) and 0 < job < 2**63:
+        return JobId(job)
+    raise UsageError(f"{job!r:.80} is no job id; ids are whole numbers, as enqueue and `duly jobs` give them")
+
+
+def _reason(reason: str, *, needed: bool = False) -> str:
+    if not isinstance(reason, str):
+        raise UsageError(f"reason={reason!r:.60} is text")
+    if needed and not reason.strip():
+        raise UsageError(
+            "an act on more than one job needs a reason: whoever finds them will read it; add reason='…'"
+        )
+    return storable(reason.strip(), MAX_REASON)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        # A container whose user has no entry in passwd.
+        return str(os.getuid())
