@@ -1,0 +1,70 @@
+"""Mistakes, one a line: each is an error to both checkers, which the ignore on its line expects. Never run."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from duly import App, Backoff, Job, Snooze
+
+jobs = App()
+
+
+@jobs.task
+def resize(photo: str, width: int = 100) -> int:
+    return width
+
+
+@jobs.task(queue="mail")
+async def send_receipt(job: Job, order_id: int) -> str:
+    return "sent"
+
+
+def enqueueing() -> None:
+    resize.enqueue(7)  # type: ignore[arg-type] # pyright: ignore
+    resize.enqueue()  # type: ignore[call-arg] # pyright: ignore
+    resize.enqueue("a.jpg", widht=3)  # type: ignore[call-arg] # pyright: ignore
+    resize.draft(photo=1)  # type: ignore[arg-type] # pyright: ignore
+    send_receipt.enqueue("seven")  # type: ignore[arg-type] # pyright: ignore
+    resize.using(delay=30).enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
+    resize.using(dealy="30s").enqueue("a.jpg")  # type: ignore[call-arg] # pyright: ignore
+    resize.using(unique_key="later").enqueue("a.jpg")  # type: ignore[call-arg] # pyright: ignore
+    resize.delay("a.jpg")  # type: ignore[attr-defined] # pyright: ignore
+    resize.enqueue("a.jpg").result()  # type: ignore[call-arg] # pyright: ignore
+    resize.enqueue("a.jpg").result(timeout=5)  # type: ignore[arg-type] # pyright: ignore
+    text: str = resize.enqueue("a.jpg").result(timeout="5s")  # type: ignore[assignment] # pyright: ignore
+    number: int = send_receipt.enqueue(7).result(timeout="5s")  # type: ignore[assignment] # pyright: ignore
+    print(text, number)
+
+
+async def awaiting() -> None:
+    send_receipt.aenqueue(7)  # type: ignore[unused-coroutine] # pyright: ignore
+    await send_receipt("seven")  # type: ignore[arg-type] # pyright: ignore
+
+
+@jobs.task(timeout=30)  # type: ignore[call-overload, untyped-decorator] # pyright: ignore
+def number_as_timeout() -> None: ...
+
+
+@jobs.task(unique="key")  # type: ignore[call-overload, untyped-decorator] # pyright: ignore
+def later_option() -> None: ...
+
+
+@jobs.task
+def job_last(order_id: int, job: Job) -> None: ...
+
+
+job_last.enqueue(order_id=7)  # type: ignore[call-arg] # pyright: ignore
+
+
+@jobs.around  # type: ignore[type-var] # pyright: ignore
+def around_without_job() -> Iterator[None]:
+    yield
+
+
+def ending() -> None:
+    raise Snooze(30)  # type: ignore[arg-type] # pyright: ignore
+
+
+Backoff(2)  # type: ignore[arg-type] # pyright: ignore
+jobs.operate.run_at(7, "tomorrow")  # type: ignore[arg-type] # pyright: ignore
+jobs.operate.pause("mail", lasting=30)  # type: ignore[arg-type] # pyright: ignore
+moment: datetime = jobs.inspect.status().now.date()  # type: ignore[assignment] # pyright: ignore

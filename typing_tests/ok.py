@@ -1,0 +1,166 @@
+"""Correct programs: both checkers must find nothing. Never run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import assert_type
+
+from duly import App, Backoff, Dead, Draft, Enqueued, Filter, Job, JobRecord, Queue, Retry, Skip, Snooze, Task
+
+jobs = App(include=["shop.tasks"])
+mail = jobs.queue("mail", owner="growth@shop", keep="2d", keep_dead=timedelta(days=60))
+
+
+class UnknownAccount(Exception): ...
+
+
+@dataclass
+class Order:
+    id: int
+
+
+# Bare and called, async and sync, with and without a job.
+
+
+@jobs.task
+def plain(a: int, b: str = "x") -> str:
+    return f"{a}{b}"
+
+
+@jobs.task
+async def plain_async(a: int) -> Order:
+    return Order(a)
+
+
+@jobs.task()
+def called(a: int) -> int:
+    return a
+
+
+@jobs.task(queue=mail, timeout="30s", attempts=10, backoff=Backoff("2s", factor=3, cap="15m"), permanent=(UnknownAccount,))
+async def send_receipt(job: Job, order_id: int) -> str:
+    if job.should_stop:
+        raise Snooze("10s")
+    if job.time_left() < timedelta(seconds=1):
+        raise Retry("1m", reason="too late")
+    job.progress(1, of=2, note=job.effect_key("charge"))
+    job.extend("30s")
+    await job.acomplete("sent")
+    return "sent"
+
+
+@jobs.task
+def with_job(job: Job) -> None:
+    if job.attempt > 3:
+        raise Dead("no use")
+    raise Skip("not needed")
+
+
+@jobs.task(queue="mail", isolation="process", ack="start", priority=10, expires="1h", aliases=["old"], name="new")
+def positional(job: Job, a: int, /, *rest: int, flag: bool = False, **more: str) -> list[int]:
+    return [a, *rest]
+
+
+@jobs.task(transient=[ConnectionError, lambda error: "busy" in str(error)])
+def with_predicate() -> None: ...
+
+
+# A task is still the function.
+
+
+def calls() -> None:
+    assert_type(plain(1), str)
+    assert_type(plain(1, b="y"), str)
+    assert_type(called(1), int)
+    assert_type(with_job(), None)
+    assert_type(positional(1, 2, 3, flag=True, other="x"), list[int])
+
+
+async def acalls() -> None:
+    assert_type(await send_receipt(7), str)
+    assert_type(await plain_async(7), Order)
+
+
+# Enqueue takes the handler's parameters, without the job.
+
+
+def enqueues() -> None:
+    assert_type(plain.enqueue(1), Enqueued[str])
+    assert_type(send_receipt.enqueue(7).result(timeout="10s"), str)
+    assert_type(plain_async.enqueue(7).result(timeout=timedelta(seconds=1)), Order)
+    assert_type(plain.enqueue(7).result(timeout="10s"), str)
+    assert_type(with_job.enqueue().result(timeout="10s"), None)
+    with_predicate.enqueue()
+
+
+async def aenqueues() -> None:
+    assert_type(await plain.aenqueue(1), Enqueued[str])
+    enqueued = await send_receipt.aenqueue(order_id=7)
+    assert_type(await enqueued.aresult(timeout="10s"), str)
+    many = await jobs.aenqueue_many(plain.draft(number) for number in range(3))
+    assert_type(many, list[Enqueued[str]])
+    async with jobs.atransaction() as connection:
+        await plain.using(connection=connection).aenqueue(1)
+    async with jobs, jobs.working(queues=["mail"], concurrency=4):
+        await jobs.inspect.astatus()
+
+
+# Options keep the task's own type, also in a row.
+
+
+def options() -> None:
+    later = send_receipt.using(delay="2d", tenant="acme").using(priority=5, tags=["vip"])
+    assert_type(later.enqueue(7).result(timeout="1s"), str)
+    assert_type(plain.using(priority=1).draft(7), Draft[str])
+    plain.using(run_at=datetime.now(UTC), expires="1h", timeout="5m", attempts=1, queue=mail, correlation_id="r-1")
+    with jobs.transaction() as connection:
+        plain.using(connection=connection).enqueue(1)
+        assert_type(jobs.enqueue_many([plain.draft(1)], connection=connection), list[Enqueued[str]])
+
+
+def accepts(task: Task[[int], int], queue: Queue) -> None:
+    assert_type(task.enqueue(1).result(timeout="1s"), int)
+    assert_type(task.name, str)
+    queue.name.upper()
+
+
+accepts(called, mail)
+
+
+@jobs.around
+def context(job: Job) -> Iterator[None]:
+    yield
+
+
+@jobs.around
+async def acontext(job: Job) -> AsyncIterator[None]:
+    yield
+
+
+@jobs.lifespan
+def models() -> Iterator[None]:
+    yield
+
+
+def operates() -> None:
+    with jobs:
+        page = jobs.inspect.jobs(Filter(queue="mail", where="args.order_id = 7"), limit=10)
+        assert_type(page.jobs, tuple[JobRecord, ...])
+        jobs.operate.pause("mail", lasting="30m", reason="INC-311")
+        act = jobs.operate.redrive(Filter(fingerprint="a91f"), rate="20/s", reason="INC-311")
+        assert_type(act.matched, int)
+        jobs.operate.cancel([plain.enqueue(1).id, 7], reason="two")
+        jobs.operate.cancel(plain.enqueue(1), reason="one")
+
+
+async def aoperates() -> None:
+    act = await jobs.operate.acancel(7, reason="x")
+    assert_type(act.verb, str)
+    detail = await jobs.inspect.ajob(7)
+    assert_type(detail.job, JobRecord)
+
+
+if __name__ == "__main__":
+    jobs.run_worker(concurrency=4, grace="10s")
