@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import cast
 
-from duly.core.durations import parse_duration, parse_size
+from duly.core.durations import Duration, parse_duration, parse_size
 from duly.core.errors import UsageError
+from duly.stores.urls import parse_url
 
 _ON = frozenset({"1", "true", "yes", "on"})
 _OFF = frozenset({"0", "false", "no", "off"})
@@ -22,15 +24,20 @@ def text(value: object, name: str) -> str:
 
 
 def url(value: object, name: str) -> str:
-    render = getattr(value, "render_as_string", None)
-    # str() of a SQLAlchemy URL hides the password.
-    return text(render(hide_password=False) if callable(render) else value, name)
+    """A relative SQLite path is made absolute here, so that a later change of directory opens no second file."""
+    try:
+        return parse_url(value).url
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from error
 
 
 def duration(value: object, name: str) -> timedelta:
-    if not isinstance(value, str | timedelta):
-        raise UsageError(f"{name}={value!r} has no unit; write '{value}s'")
-    return parse_duration(value, name, positive=True)
+    return parse_duration(cast(Duration, value), name, positive=True)
+
+
+def span(value: object, name: str) -> timedelta:
+    """A duration that may be zero."""
+    return parse_duration(cast(Duration, value), name)
 
 
 def size(value: object, name: str) -> int:

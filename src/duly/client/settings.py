@@ -25,6 +25,7 @@ from duly.client.setting_types import (
     optional_size,
     optional_switch,
     size,
+    span,
     switch,
     text,
     url,
@@ -32,6 +33,7 @@ from duly.client.setting_types import (
 from duly.core import defaults
 from duly.core.durations import compact_duration
 from duly.core.errors import UsageError
+from duly.stores.urls import shown
 
 Kind = Literal["flag", "code", "environment", "pyproject.toml", "default"]
 
@@ -74,13 +76,13 @@ READERS: Final[dict[str, Reader]] = {
     "isolated": Reader(optional_count, None),
     "processes": Reader(count, defaults.PROCESSES),
     "queues": Reader(name_list, None),
-    "grace": Reader(duration, defaults.GRACE),
+    "grace": Reader(span, defaults.GRACE),
     "poison": Reader(count, defaults.POISON),
     "max_jobs": Reader(optional_count, None),
     "max_memory": Reader(optional_size, None),
     "max_payload": Reader(size, defaults.MAX_PAYLOAD),
     "max_nesting": Reader(count, defaults.MAX_NESTING),
-    "keep": Reader(duration, defaults.KEEP),
+    "keep": Reader(span, defaults.KEEP),
     "keep_dead": Reader(duration, defaults.KEEP_DEAD),
     "log": Reader(choice("text", "json"), None),
     "log_level": Reader(choice("debug", "info", "warning", "error"), "info"),
@@ -168,7 +170,7 @@ def resolve(
         elif name in project:
             raw, origin, label = project[name], Origin("pyproject.toml", str(path)), f"[tool.duly] {name}"
         else:
-            values[name], origins[name] = reader.default, Origin("default")
+            values[name], origins[name] = _default(name, reader), Origin("default")
             continue
         values[name], origins[name] = reader.read(raw, label), origin
     hidden = tuple(
@@ -192,6 +194,11 @@ def checked(settings: Settings) -> Settings:
             "write '1d' or more"
         )
     return settings
+
+
+def _default(name: str, reader: Reader) -> object:
+    # The default file, too, is found from the working directory once and for all.
+    return url(reader.default, name) if name == "url" else reader.default
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -254,5 +261,4 @@ def _shown(value: object) -> str:
 
 def without_password(text: str) -> str:
     """The text of a URL as it may be shown."""
-    hidden = re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", text)
-    return re.sub(r"(?i)([?&]password=)[^&]*", r"\1***", hidden)
+    return re.sub(r"(?i)([?&]password=)[^&]*", r"\1***", shown(text))
