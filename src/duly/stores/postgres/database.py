@@ -1,0 +1,180 @@
+"""Calls on one PostgreSQL database: how we connect, run one statement as one transaction, and what its errors mean.
+
+Knows no jobs. Every transaction of ours is READ COMMITTED: with the usual default a lone statement is one already, else
+a function that depends on it refuses and the call is made again inside an explicit transaction.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from duly.core.errors import MigrationNeeded, UsageError
+from duly.stores.faults import ReadOnly
+from duly.stores.postgres import translation
+from duly.stores.postgres.pool import Link, Pool
+from duly.stores.postgres.statements import check_schema, migrations, quoted, statement
+from duly.stores.protocol import Clock
+
+Row = tuple[Any, ...]
+Parameters = Mapping[str, Any]
+
+_TRIES: Final = 8
+_SCHEME: Final = re.compile(r"^postgres(?:ql)?(?:\+[a-z0-9_]+)?://", re.IGNORECASE)
+# A dead peer is noticed within half a minute, by the kernel, whatever the statement.
+_CONNECTION: Final[dict[str, Any]] = {
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+    "target_session_attrs": "read-write",
+    "application_name": "duly",
+}
+
+
+class Database:
+    """One database, seen through one schema of ours."""
+
+    def __init__(self, url: str, schema: str, clock: Clock | None, pool: int) -> None:
+        self.schema = check_schema(schema)
+        self._clock = clock
+        self._settings = _settings(url)
+        self._explicit = False
+        self.pool = Pool(self.connect, pool)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return dict(self._settings)
+
+    @property
+    def where(self) -> str:
+        """Host, port and database, for messages; never the password."""
+        host = self._settings.get("host") or "the local socket"
+        port = self._settings.get("port")
+        name = self._settings.get("dbname") or self._settings.get("user") or ""
+        return f"{host}:{port}/{name}" if port else f"{host}/{name}"
+
+    def now(self) -> datetime | None:
+        """What statements get as p_now: None leaves it to the server's clock."""
+        return self._clock() if self._clock else None
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A new connection of ours, in autocommit mode. StoreUnreachable with one line for a person."""
+        try:
+            connection = psycopg.connect(**self._settings, autocommit=True, prepare_threshold=None)
+        except psycopg.OperationalError as error:
+            if "read-only" in str(error) or "not read-only" in str(error):
+                raise ReadOnly(f"no server of {self.where} takes writes: {error}") from error
+            raise translation.unreachable(error, self.where) from error
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        try:
+            connection.execute("set timezone to 'UTC'")
+        except psycopg.Error as error:
+            connection.close()
+            raise translation.unreachable(error, self.where) from error
+        return connection
+
+    def call(self, name: str, parameters: Parameters | None = None) -> list[Row]:
+        """Run queries/NAME.sql as one transaction and return its rows."""
+        with self.pool.link() as link:
+            return self.call_on(link, name, parameters)
+
+    def call_on(self, link: Link, name: str, parameters: Parameters | None = None) -> list[Row]:
+        """As `call`, on a connection that the caller holds."""
+        text = statement(name, self.schema)
+        for left in reversed(range(_TRIES)):
+            try:
+                return self._run(link, text, parameters or {})
+            except (psycopg.Error, UnicodeError) as error:
+                state = getattr(error, "sqlstate", None)
+                if state == translation.WRONG_ISOLATION and not self._explicit:
+                    self._explicit = True
+                elif left == 0 or link.broken or state not in translation.REPEATABLE:
+                    raise self.fault(error, link) from error
+        raise AssertionError("unreachable")
+
+    def _run(self, link: Link, text: bytes, parameters: Parameters) -> list[Row]:
+        connection = link.connection
+        if not self._explicit:
+            return rows_of(connection, text, parameters)
+        with connection.transaction():
+            return rows_of(connection, text, parameters)
+
+    def fault(self, error: psycopg.Error | UnicodeError, link: Link) -> Exception:
+        """Our error for the driver's; drops a connection that leads to a read-only node."""
+        if isinstance(error, psycopg.Error) and not link.broken and error.sqlstate in translation.NO_SCHEMA:
+            return self._schema_fault(link, error)
+        known = translation.translated(error, broken=link.broken, where=self.where)
+        if isinstance(known, ReadOnly):
+            link.connection.close()
+        return known or error
+
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection inside a READ COMMITTED transaction that commits at the block's end."""
+        with self.pool.link() as link:
+            try:
+                with link.connection.transaction():
+                    yield link.connection
+            except psycopg.Error as error:
+                if link.broken:
+                    raise self.fault(error, link) from error
+                raise
+
+    def found_version(self, connection: psycopg.Connection[Any]) -> int:
+        """The schema's version as stored; 0 when nothing of ours is there."""
+        there = connection.execute("select to_regclass(%s)", (f"{quoted(self.schema)}.schema_version",)).fetchone()
+        if there is None or there[0] is None:
+            return 0
+        row = rows_of(connection, statement("read_version", self.schema), {})
+        return int(row[0][0])
+
+    def _schema_fault(self, link: Link, error: psycopg.Error) -> Exception:
+        wanted = migrations()[-1].version
+        try:
+            found = self.found_version(link.connection)
+        except psycopg.Error:
+            found = -1
+        if found == wanted:
+            return error
+        return migration_needed(self.schema, self.where, found, wanted)
+
+    def close(self) -> None:
+        self.pool.close()
+
+
+def migration_needed(schema: str, where: str, found: int, wanted: int) -> MigrationNeeded:
+    """What to do about a schema of another version; `found` is -1 when it could not be read."""
+    if found == 0:
+        text = f"schema {schema!r} is not in {where} yet; run: duly migrate"
+    elif found > wanted:
+        text = (
+            f"schema {schema!r} in {where} has version {found}, newer than this release's {wanted}; "
+            "deploy the release that matches (never run an older duly migrate)"
+        )
+    else:
+        text = f"schema {schema!r} in {where} has version {found}, this release needs {wanted}; run: duly migrate"
+    return MigrationNeeded(text, found=found, wanted=wanted)
+
+
+def rows_of(connection: psycopg.Connection[Any], text: bytes, parameters: Parameters) -> list[Row]:
+    """Run one statement with a cursor of our own, whatever factories the connection has."""
+    with psycopg.Cursor(connection, row_factory=psycopg.rows.tuple_row) as cursor:
+        cursor.execute(text, parameters, prepare=False, binary=True)
+        return cursor.fetchall() if cursor.description else []
+
+
+def _settings(url: str) -> dict[str, Any]:
+    try:
+        given = conninfo_to_dict(_SCHEME.sub("postgresql://", url))
+    except psycopg.ProgrammingError as error:
+        raise UsageError(f"this PostgreSQL URL cannot be read: {str(error).strip()}") from None
+    return {**_CONNECTION, **{key: value for key, value in given.items() if value is not None}}
+
+

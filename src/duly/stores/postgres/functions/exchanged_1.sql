@@ -1,0 +1,9 @@
+-- One row of an exchange's answer. kind: acked (id, run) · claimed (all but place) · wish (id) · lane (place = its number in
+-- the request, run = rows taken from it, priority and pos = the last of them, id = the highest position given out before,
+-- failed = microseconds spent, lost = 1 when the scan began at the very front, attempts = rows wanted).
+-- Lock: none. Index: none. Differs: PostgreSQL only.
+create type {schema}.exchanged_1 as (
+    kind text, place int, id bigint, run int, priority int, pos bigint, failed int, lost int, interrupted int, snoozed int,
+    attempts int, timeout interval, enqueued_at timestamptz, claimed_at timestamptz, queue text, task text, tenant text,
+    tags text[], correlation_id text, args bytea
+);

@@ -1,0 +1,156 @@
+"""JobStore on PostgreSQL: jobs in, jobs claimed, attempts ended.
+
+Knows how a request becomes one function call, and keeps the marks of the connection it claims on.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from duly.core.defaults import ENQUEUE_BATCH
+from duly.core.errors import LeaseLost
+from duly.core.job import ClaimRequest, Ended, Exchange, Incarnation, JobId, NewJob, Progress, Stored
+from duly.core.lifecycle import Outcome
+from duly.stores.postgres import columns
+from duly.stores.postgres.database import Database, Row, rows_of
+from duly.stores.postgres.marks import Marks, Seen
+from duly.stores.postgres.statements import statement
+
+_EVERY: Final = 1.0
+"""Seconds between two scans of a lane from the very front, at least."""
+_SHARE: Final = 20
+"""And so many times what the last one cost."""
+
+
+class PostgresJobs:
+    """See `JobStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._guard = threading.Lock()
+        self._stragglers = 0
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
+        if not jobs:
+            return []
+        if len(jobs) <= ENQUEUE_BATCH:
+            parameters = columns.new_jobs(jobs, own=True, now=self._database.now())
+            return stored(self._database.call("enqueue_jobs", parameters), jobs)
+        answers: list[Stored] = []
+        text = statement("enqueue_jobs", self._database.schema)
+        with self._database.transaction() as connection:
+            for start in range(0, len(jobs), ENQUEUE_BATCH):
+                part = jobs[start : start + ENQUEUE_BATCH]
+                parameters = columns.new_jobs(part, own=True, now=self._database.now())
+                answers += stored(rows_of(connection, text, parameters), part)
+        return answers
+
+    def exchange(self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None) -> Exchange:
+        with self._database.pool.link() as link:
+            parameters = {
+                "incarnation": incarnation,
+                **(columns.ends(ended) if ended else columns.NO_ENDS),
+                **(_claim(request, link.marks) if request else columns.NO_CLAIM),
+                "own": True,
+                "now": self._database.now(),
+            }
+            rows = self._database.call_on(link, "exchange_jobs", parameters)
+            exchange = _exchange(rows)
+            if request:
+                self._learn(rows, parameters, link.marks)
+        return exchange
+
+    def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
+        rows = self._database.call("read_arguments", {"ids": list(ids)})
+        return {JobId(id): args for id, args in rows}
+
+    def extend(self, incarnation: Incarnation, id: JobId, run: int, by: timedelta) -> bool:
+        parameters = {
+            "incarnation": incarnation,
+            "id": id,
+            "run": run,
+            "by": columns.seconds(by),
+            "now": self._database.now(),
+        }
+        return bool(self._database.call("extend_attempt", parameters)[0][0])
+
+    def report(
+        self, incarnation: Incarnation, progress: Sequence[Progress]
+    ) -> tuple[list[tuple[JobId, int]], list[JobId]]:
+        latest = [told for _, told in sorted({told.id: told for told in progress}.items())]
+        rows = self._database.call(
+            "report_progress",
+            {
+                "incarnation": incarnation,
+                "ids": [told.id for told in latest],
+                "runs": [told.run for told in latest],
+                "done": [told.done for told in latest],
+                "of": [told.of for told in latest],
+                "notes": [told.note for told in latest],
+                "now": self._database.now(),
+            },
+        )
+        return [(JobId(id), run) for id, run, _ in rows], [JobId(id) for id, _, wished in rows if wished]
+
+    def stragglers(self) -> int:
+        """How many jobs scans from the front have found behind the marks since the last call."""
+        with self._guard:
+            found, self._stragglers = self._stragglers, 0
+        return found
+
+    def _learn(self, rows: list[Row], parameters: dict[str, Any], marks: Marks) -> None:
+        taken = [row for row in rows if row[0] == "claimed"]
+        for row in rows:
+            if row[0] != "lane":
+                continue
+            place = row[1]
+            lane = marks.lane(parameters["lanes"][place - 1])
+            mine = [other for other in taken if other[1] == place]
+            seen = Seen(
+                wanted=row[10], taken=row[3], priority=row[4], pos=row[5], top=row[2], microseconds=row[6],
+                from_front=bool(row[7]),
+            )  # fmt: skip
+            if seen.from_front:
+                late = sum(lane.jumped(other[4], other[5]) for other in mine)
+                lane.swept(time.monotonic(), max(_EVERY, _SHARE * seen.microseconds / 1e6))
+                with self._guard:
+                    self._stragglers += late
+            lane.learn(seen, Counter(other[4] for other in mine))
+
+
+def stored(rows: list[Row], jobs: Sequence[NewJob]) -> list[Stored]:
+    """The answers to one enqueue. LeaseLost when the function stored nothing because a holder is not live."""
+    if len(rows) < len(jobs):
+        holder = next(job.holder for job in jobs if job.holder is not None)
+        raise LeaseLost(f"job {holder.job} is no longer held by this attempt; nothing was enqueued", job_id=holder.job)
+    return [Stored(JobId(id), Outcome.created, columns.utc_or_none(run_at)) for id, run_at in rows]
+
+
+def _claim(request: ClaimRequest, marks: Marks) -> dict[str, Any]:
+    key = columns.lane_of_suspects if request.suspects else columns.queue_key
+    lanes = [key(claim.queue) for claim in request.queues]
+    now = time.monotonic()
+    jumps = [(lane, jump) for lane in lanes for jump in marks.lane(lane).jumps()]
+    return {
+        "queues": [claim.queue for claim in request.queues],
+        "lanes": lanes,
+        "caps": [claim.most for claim in request.queues],
+        "sweeps": [marks.lane(lane).sweep_due(now) for lane in lanes],
+        "most": request.most,
+        "unparked": [columns.queue_key(task) for task in request.unparked],
+        "jump_lanes": [lane for lane, _ in jumps],
+        "jump_from": [jump.low for _, jump in jumps],
+        "jump_pos": [jump.pos for _, jump in jumps],
+        "jump_to": [jump.high for _, jump in jumps],
+    }
+
+
+def _exchange(rows: list[Row]) -> Exchange:
+    return Exchange(
+        acked=frozenset((JobId(row[2]), row[3]) for row in rows if row[0] == "acked"),
+        claimed=tuple(columns.claimed_job(row) for row in rows if row[0] == "claimed"),
+        wishes=tuple(JobId(row[2]) for row in rows if row[0] == "wish"),
+    )

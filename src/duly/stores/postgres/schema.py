@@ -1,0 +1,114 @@
+"""SchemaStore on PostgreSQL: numbered forward-only migrations, and the declared names.
+
+Safe from many processes at once: one advisory lock, all that is missing in one transaction, never a long wait for a lock.
+"""
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import psycopg
+
+from duly.core.errors import StoreUnreachable
+from duly.stores.postgres.columns import queue_key
+from duly.stores.postgres.database import Database, migration_needed, rows_of
+from duly.stores.postgres.pool import Link
+from duly.stores.postgres.statements import TOKEN, Migration, migrations, quoted, statement
+
+_PATIENCE: Final = 60.0
+"""Seconds to try for the locks that a migration needs, one second at a time."""
+_LOCK_TIMEOUT: Final = "55P03"
+
+
+class PostgresSchema:
+    """See `SchemaStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def version(self) -> int:
+        with self._database.pool.link() as link:
+            try:
+                return self._database.found_version(link.connection)
+            except psycopg.Error as error:
+                raise self._database.fault(error, link) from error
+
+    def wanted(self) -> int:
+        return migrations()[-1].version
+
+    def migrate(self) -> list[str]:
+        until = time.monotonic() + _PATIENCE
+        pause = threading.Event()
+        with self._database.pool.link() as link:
+            while True:
+                try:
+                    return self._migrate_on(link)
+                except psycopg.Error as error:
+                    if error.sqlstate != _LOCK_TIMEOUT or link.broken:
+                        raise self._database.fault(error, link) from error
+                    if time.monotonic() > until:
+                        raise StoreUnreachable(
+                            f"schema {self._database.schema!r} is locked by another session for {_PATIENCE:g} s; "
+                            "end long transactions on its tables and run duly migrate again"
+                        ) from error
+                # Whoever queues behind our waiting lock must get through in between.
+                pause.wait(0.2)
+
+    def sql(self) -> str:
+        name = quoted(self._database.schema)
+        parts = [f"create schema if not exists {name};", statement("create_schema_version", self._database.schema).decode() + ";"]
+        for migration in migrations():
+            parts.append(f"-- migration {migration.version}: {migration.name}")
+            parts.append(migration.text.replace(TOKEN, name))
+            parts.append(
+                f"insert into {name}.schema_version (version, name, checksum, applied_at) values "
+                f"({migration.version}, '{migration.name}', '{migration.checksum}', clock_timestamp());"
+            )
+        return "\n\n".join(parts) + "\n"
+
+    def declare(self, queues: Mapping[str, str], tasks: Mapping[str, str]) -> None:
+        self._database.call(
+            "declare_names",
+            {
+                "queues": list(queues),
+                "keys": [queue_key(name) for name in queues],
+                "owners": list(queues.values()),
+                "tasks": list(tasks),
+                "task_queues": list(tasks.values()),
+            },
+        )
+
+    def declared(self) -> tuple[dict[str, str], dict[str, str]]:
+        rows = self._database.call("read_declared")
+        return (
+            {name: value for kind, name, value in rows if kind == "queue"},
+            {name: value for kind, name, value in rows if kind == "task"},
+        )
+
+    def _migrate_on(self, link: Link) -> list[str]:
+        connection = link.connection
+        with connection.transaction():
+            connection.execute("set local lock_timeout to '1s'")
+            self._run(connection, "lock_migrations")
+            if not rows_of(connection, b"select 1 from pg_namespace where nspname = %(name)s", {"name": self._database.schema}):
+                connection.execute(f"create schema {quoted(self._database.schema)}".encode())
+            self._run(connection, "create_schema_version")
+            applied = {row[0]: row[1] for row in self._run(connection, "read_migrations")}
+            self._check(applied)
+            missing = [migration for migration in migrations() if migration.version not in applied]
+            for migration in missing:
+                connection.execute(migration.text.replace(TOKEN, quoted(self._database.schema)).encode())
+                self._record(connection, migration)
+        return [f"{migration.version:04d}_{migration.name}" for migration in missing]
+
+    def _check(self, applied: Mapping[int, str]) -> None:
+        if applied and max(applied) > self.wanted():
+            raise migration_needed(self._database.schema, self._database.where, max(applied), self.wanted())
+
+    def _record(self, connection: psycopg.Connection[Any], migration: Migration) -> None:
+        parameters = {"version": migration.version, "name": migration.name, "checksum": migration.checksum}
+        rows_of(connection, statement("record_migration", self._database.schema), parameters)
+
+    def _run(self, connection: psycopg.Connection[Any], name: str) -> list[tuple[Any, ...]]:
+        return rows_of(connection, statement(name, self._database.schema), {"schema": self._database.schema})
