@@ -17,6 +17,9 @@ except ImportError as missing:
     raise UsageError("the demo needs Pillow; run: pip install 'duly[demo]'") from missing
 
 
+TooManyPixels: Final = Image.DecompressionBombError
+
+
 class Format(NamedTuple):
     """One of the files made of each photograph."""
 
@@ -171,6 +174,7 @@ __all__ = [
     "TURNS",
     "BrokenPhoto",
     "Format",
+    "TooManyPixels",
     "UnidentifiedImageError",
     "cropped",
     "file_of",

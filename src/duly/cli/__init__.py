@@ -1,0 +1,1 @@
+"""The command line: it parses, calls `inspect`, `operate` and the worker, and prints. It holds no logic and no SQL."""

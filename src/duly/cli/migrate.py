@@ -1,0 +1,79 @@
+"""`duly migrate`: the tables, and what is declared in them."""
+
+from __future__ import annotations
+
+import click
+
+from duly.app import App
+from duly.client.settings import without_password
+from duly.core.errors import MigrationNeeded
+
+from .errors import Failed
+from .options import common
+from .output import Json, counted
+from .session import session_of
+
+
+@click.command()
+@common
+@click.argument("app", required=False, metavar="[APP]")
+@click.option(
+    "--sql", is_flag=True, help="Print the SQL that makes everything from nothing; touch no database."
+)
+@click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
+@click.pass_context
+def migrate(context: click.Context, app: str | None, sql: bool, check: bool) -> None:
+    """Make or renew duly's tables. Run it before new code starts; safe from many machines at once.
+
+    With an APP it also writes the declared queues and tasks down, for `enqueue` by name and for owners in `status`.
+    SQLite files are made at first use; PostgreSQL needs this once for each release that says so.
+
+    \b
+      duly migrate --url postgresql://db/shop
+      duly migrate shop.background
+      duly migrate --sql > duly.sql
+    """
+    session = session_of(context)
+    opened = session.app(app) if app is not None else session.data()
+    schema, call = opened.store.schema, opened.client.call
+    if sql:
+        click.echo(schema.sql())
+        return
+    found, wanted = call(schema.version), schema.wanted()
+    if check:
+        if found != wanted:
+            raise Failed(f"{_where(opened)} has schema version {found} and needs {wanted}; run duly migrate")
+        document: Json = {"version": found, "wanted": wanted, "applied": []}
+        session.out.answer(document, lambda: [f"{_where(opened)}: schema version {found} is current"])
+        return
+    if found > wanted:
+        raise MigrationNeeded(
+            f"{_where(opened)} has schema version {found}, and this release of duly knows {wanted}; "
+            "install the newer release",
+            found=found,
+            wanted=wanted,
+        )
+    applied = call(schema.migrate)
+    declared = _declare(opened) if app is not None else ""
+    document = {"version": wanted, "before": found, "applied": list(applied)}
+
+    def lines() -> list[str]:
+        if applied:
+            text = [f"{_where(opened)}: schema version {found} -> {wanted}"]
+            text += [f"  applied {name}" for name in applied]
+        else:
+            text = [f"{_where(opened)}: schema version {wanted} is current"]
+        return [*text, declared] if declared else text
+
+    session.out.answer(document, lines)
+
+
+def _declare(app: App) -> str:
+    queues = {name: queue.owner or "" for name, queue in app.queues.items()}
+    tasks = {name: task.queue for name, task in app.tasks.items()}
+    app.client.call(app.store.schema.declare, queues, tasks)
+    return f"declared {counted(len(queues), 'queue')} and {counted(len(tasks), 'task')}"
+
+
+def _where(app: App) -> str:
+    return without_password(app.settings.url)

@@ -1,0 +1,98 @@
+"""What one run of the command line shares: which App, which store, and how to print.
+
+Loads the user's code only for commands that need it: data commands work when the code does not import.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import click
+
+from duly.app import App
+from duly.client.settings import Settings, resolve
+from duly.core.errors import DulyError, UsageError
+
+from .loading import MISSING, load_app
+from .output import Form, Out
+
+
+@dataclass(slots=True)
+class Session:
+    """The flags that every command takes, and what follows from them."""
+
+    app_reference: str | None = None
+    url: str | None = None
+    form: Form = Form.table
+    quiet: bool = False
+    _apps: dict[str, App] = field(default_factory=dict)
+
+    @property
+    def out(self) -> Out:
+        return Out(self.form, self.quiet)
+
+    def reference(self, argument: str | None = None) -> str:
+        """`MODULE[:NAME]` from the argument, else -a, DULY_APP, [tool.duly]. UsageError when nobody says."""
+        reference = argument or self.app_reference or resolve({}).app
+        if reference is None:
+            raise UsageError(MISSING)
+        return reference
+
+    def app(self, argument: str | None = None) -> App:
+        """The user's App, imported and with --url in force."""
+        reference = self.reference(argument)
+        if reference not in self._apps:
+            app = load_app(reference)
+            app.load()
+            if self.url is not None:
+                app.client.override(url=self.url)
+            self._apps[reference] = app
+        return self._apps[reference]
+
+    def data(self) -> App:
+        """An App for commands that need only the store: that of --url, of DULY_URL, else the user's own."""
+        if self.app_reference is not None:
+            return self.app()
+        if "" not in self._apps:
+            settings = resolve({})
+            if self.url is None and not _says_url(settings) and settings.app is not None:
+                return self.app()
+            self._apps[""] = App()
+            if self.url is not None:
+                self._apps[""].client.override(url=self.url)
+        return self._apps[""]
+
+    def close(self) -> None:
+        """Let go of every store that was opened."""
+        for app in self._apps.values():
+            with suppress(DulyError):
+                app.close()
+
+
+def _says_url(settings: Settings) -> bool:
+    return settings.origins["url"].kind != "default"
+
+
+def session_of(context: click.Context) -> Session:
+    """The session of this run; made at the first question."""
+    root = context.find_root()
+    if not isinstance(root.obj, Session):
+        root.obj = Session()
+        root.call_on_close(root.obj.close)
+    return root.obj
+
+
+def actor(settings: Settings) -> str:
+    """Who acts: DULY_ACTOR, else user@host."""
+    if settings.actor is not None:
+        return settings.actor
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        # A container without an entry for its user.
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"

@@ -1,0 +1,125 @@
+"""`duly status`: one row a queue, and in a sentence what will happen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+
+from duly.client.inspect import QueueStatus, Status
+
+from .options import common
+from .output import Column, Out, age, count, counted, plain, rate
+from .session import session_of
+
+COLUMNS = (
+    Column("QUEUE"),
+    Column("READY", "right"),
+    Column("SCHEDULED", "right"),
+    Column("BLOCKED", "right"),
+    Column("RUNNING", "right"),
+    Column("DEAD", "right"),
+    Column("OLDEST", "right"),
+    Column("IN/s", "right"),
+    Column("OUT/s", "right"),
+    Column("DRAIN", "right"),
+    Column("SLOPE/s", "right"),
+    Column(""),
+)
+
+
+@click.command()
+@common
+@click.argument("queue", required=False)
+@click.pass_context
+def status(context: click.Context, queue: str | None) -> None:
+    """What waits, what runs, and what will come of it.
+
+    One row for each queue: jobs by state, the age of the job that is ready longest, jobs in and out per second over
+    the last minutes, the time until nothing waits (DRAIN), and how fast the line grows (SLOPE). Then a sentence for
+    each queue that needs a person.
+
+    \b
+      duly status
+      duly status mail -o json
+    """
+    session = session_of(context)
+    app = session.data()
+    found = app.inspect.status()
+    if queue is not None:
+        found = Status(
+            found.store, found.now, (app.inspect.queue(queue),), found.workers, found.newest_progress
+        )
+    session.out.answer(plain(found), lambda: lines(found, session.out), (plain(row) for row in found.queues))
+
+
+def lines(found: Status, out: Out) -> list[str]:
+    """The answer for people."""
+    text = [] if out.quiet else [headline(found)]
+    text += out.table(COLUMNS, (row(queue) for queue in found.queues))
+    if not out.quiet:
+        text += sentences(found)
+    return text
+
+
+def headline(found: Status) -> str:
+    """Where the store is, and whether anybody works."""
+    facts = found.store
+    where = facts.get("where", "?")
+    extra = [f"{name} {facts[name]}" for name in ("schema", "journal") if name in facts]
+    workers = counted(found.workers, "worker")
+    if found.workers:
+        progress = (
+            "no progress yet"
+            if found.newest_progress is None
+            else f"progress {age(found.newest_progress)} ago"
+        )
+        workers = (
+            f"{workers}, newest {progress}" if found.newest_progress is not None else f"{workers}, {progress}"
+        )
+    return " · ".join([where, *extra, workers, found.now.strftime("%H:%M:%S UTC")])
+
+
+def row(queue: QueueStatus) -> list[str]:
+    """One queue as cells."""
+    counts = queue.counts
+    if not counts.ready:
+        drain = "-"
+    elif queue.drain is not None:
+        drain = age(queue.drain)
+    else:
+        drain = "never" if queue.rates_known else "?"
+    slope = "-"
+    if counts.slope_per_s is not None:
+        slope = ("+" if counts.slope_per_s > 0 else "") + rate(counts.slope_per_s)
+    return [
+        counts.queue,
+        count(counts.ready),
+        count(counts.scheduled),
+        count(counts.blocked),
+        count(counts.running),
+        count(counts.dead),
+        age(counts.oldest_ready),
+        rate(counts.in_per_s),
+        rate(counts.out_per_s),
+        drain,
+        slope,
+        "paused" if counts.paused else "",
+    ]
+
+
+def sentences(found: Status) -> Iterable[str]:
+    """One sentence for each queue that waits for somebody; else that there is none."""
+    text: list[str] = []
+    for queue in found.queues:
+        if queue.health != "idle" and not queue.health.startswith("keeping up"):
+            text.append(f"{queue.counts.queue}: {queue.health}")
+        if queue.counts.dead:
+            name = queue.counts.queue
+            text.append(
+                f"{name}: {counted(queue.counts.dead, 'dead letter')}; see duly dead groups --queue {name}"
+            )
+    if text:
+        return text
+    busy = any(queue.counts.ready or queue.counts.running for queue in found.queues)
+    return ["All queues keep up." if busy else "Nothing waits, nothing runs."]

@@ -1,0 +1,79 @@
+"""`duly worker`: runs the jobs of an App until it is told to stop."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+
+from duly.worker.options import WorkerOptions, read_queues
+
+from .options import common, duration, size
+from .session import session_of
+
+
+@click.command()
+@common
+@click.argument("app", required=False, metavar="[APP]")
+@click.option(
+    "--queues", metavar="NAME[:SLOTS],…", help="Only these; mail:8 gives mail eight slots of its own."
+)
+@click.option("--except", "excepted", metavar="NAME,…", help="All declared queues but these.")
+@click.option("--concurrency", type=click.IntRange(1), metavar="N", help="Async handlers at once. [50]")
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="Plain `def` handlers at once. [10]")
+@click.option(
+    "--isolated", type=click.IntRange(1), metavar="N", help='isolation="process" handlers at once. [cores]'
+)
+@click.option("--processes", type=click.IntRange(1), metavar="N", help="Worker processes. [1]")
+@click.option(
+    "--grace", type=duration("--grace"), metavar="DURATION", help="For running jobs at a stop. [25s]"
+)
+@click.option("--max-jobs", type=click.IntRange(1), metavar="N", help="Replace a process after so many jobs.")
+@click.option(
+    "--max-memory", type=size("--max-memory"), metavar="SIZE", help="Replace a process above this, as 1GiB."
+)
+@click.option("--until-idle", is_flag=True, help="End when nothing is ready or running.")
+@click.pass_context
+def worker(
+    context: click.Context,
+    app: str | None,
+    queues: str | None,
+    excepted: str | None,
+    concurrency: int | None,
+    threads: int | None,
+    isolated: int | None,
+    processes: int | None,
+    grace: timedelta | None,
+    max_jobs: int | None,
+    max_memory: int | None,
+    until_idle: bool,
+) -> None:
+    """Run jobs of APP (MODULE[:NAME]) until SIGTERM or Ctrl-C.
+
+    On the first signal it claims nothing more, gives running jobs their grace, hands the rest back without spending
+    an attempt, and exits 0; a second signal makes it quicker and loses nothing.
+
+    \b
+      duly worker shop.background
+      duly worker shop.background:jobs --queues mail:8,reports:2
+      duly worker --until-idle            the App of DULY_APP or pyproject.toml; ends when all is done
+    """
+    from duly.worker.supervisor import run
+
+    session = session_of(context)
+    # Imported here first: what is wrong with the code or the settings is said before any process starts.
+    reference = session.reference(app)
+    session.app(app)
+    options = WorkerOptions(
+        queues=None if queues is None else read_queues(queues),
+        except_queues=() if excepted is None else tuple(read_queues(excepted)),
+        concurrency=concurrency,
+        threads=threads,
+        isolated=isolated,
+        processes=processes,
+        grace=grace,
+        max_jobs=max_jobs,
+        max_memory=max_memory,
+        until_idle=until_idle,
+    )
+    context.exit(run(reference, options))
