@@ -1,0 +1,78 @@
+"""What every store of jobs must do, as plain functions: the suite that duly's own stores pass.
+
+    for case in conformance.cases():
+        conformance.check(case, database)      # a new, empty database for each case
+
+`database` opens handles on the store under test (see `Database`); a case raises AssertionError when the store breaks
+its promise. Cases use assert: do not run them under `python -O`.
+"""
+
+from collections.abc import Callable
+from inspect import isfunction
+from types import ModuleType
+from typing import NamedTuple
+
+from . import (
+    asynchronous,
+    claiming,
+    ending,
+    enqueueing,
+    leasing,
+    operating,
+    parking,
+    racing,
+    reading,
+    transitions,
+    upkeep,
+    wishing,
+)
+from .bench import Bench, Database
+
+AREAS = (
+    enqueueing,
+    claiming,
+    parking,
+    ending,
+    wishing,
+    leasing,
+    upkeep,
+    reading,
+    operating,
+    asynchronous,
+    racing,
+)
+
+
+class Case(NamedTuple):
+    """One promise, named by the behaviour."""
+
+    area: str
+    name: str
+    run: Callable[[Bench], None]
+
+
+def cases() -> list[Case]:
+    """Every case, in a fixed order."""
+    found = [case for area in AREAS for case in _cases_of(area)]
+    return found + [Case("transitions", name, run) for name, run in transitions.pairs()]
+
+
+def check(case: Case, database: Database) -> None:
+    """Run one case on an empty database; AssertionError when the store does not keep this promise."""
+    bench = Bench(database)
+    try:
+        case.run(bench)
+    finally:
+        bench.close()
+
+
+def _cases_of(area: ModuleType) -> list[Case]:
+    name = area.__name__.rpartition(".")[2]
+    return [
+        Case(name, member.__name__, member)
+        for member in vars(area).values()
+        if isfunction(member) and member.__module__ == area.__name__ and not member.__name__.startswith("_")
+    ]
+
+
+__all__ = ["Bench", "Case", "Database", "cases", "check"]

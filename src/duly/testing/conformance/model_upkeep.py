@@ -1,0 +1,213 @@
+"""The model's upkeep and operator verbs: what some worker must do from time to time, and the acts of a person."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from duly.core.defaults import PURGE_NOTICE
+from duly.core.job import Counters, Incarnation, JobId
+from duly.core.lifecycle import FINAL, WAITING, State
+from duly.stores.protocol import Pause, Swept
+
+from .model import PAUSED, UNKNOWN, Entry, Model
+
+SWEEP_EVERY = timedelta(seconds=1)
+
+
+class UpkeepModel(Model):
+    """What some worker must do from time to time, and the acts of a person."""
+
+    def promote(self, most: int = 1000) -> tuple[int, timedelta | None]:
+        with self.tables.lock:
+            now = self.clock()
+            due = [entry for entry in self._scheduled() if entry.run_at and entry.run_at <= now][:most]
+            for entry in due:
+                if entry.wish is not None:
+                    self.to_final(entry, State.cancelled, entry.wish)
+                elif not self.expire(entry):
+                    self.to_ready(entry)
+            waiting = self._scheduled()
+            first = waiting[0].run_at if waiting else None
+            return len(due), None if first is None else max(first - now, timedelta(0))
+
+    def _scheduled(self) -> list[Entry]:
+        found = [entry for entry in self.tables.entries.values() if entry.state is State.scheduled]
+        return sorted(found, key=lambda entry: (entry.run_at, entry.id))
+
+    def sweep(self, unknown_after: timedelta, poison: int, grace: timedelta) -> Swept:
+        with self.tables.lock:
+            now = self.clock()
+            if self.tables.swept_at is not None and now - self.tables.swept_at < SWEEP_EVERY:
+                return Swept(ran=False)
+            self.tables.swept_at = now
+            known = {task for worker in self.tables.workers.values() for task in worker.info.tasks}
+            found = [
+                self._upkeep(entry, known, unknown_after, poison, grace)
+                for entry in sorted(self.tables.entries.values(), key=lambda entry: entry.pos)
+            ]
+            return Swept(
+                orphans=found.count("orphan"),
+                overdue=found.count("overdue"),
+                expired=found.count("expired"),
+                abandoned=found.count("abandoned"),
+                unparked=found.count("unparked"),
+            )
+
+    def _upkeep(
+        self, entry: Entry, known: set[str], unknown_after: timedelta, poison: int, grace: timedelta
+    ) -> str | None:
+        now = self.clock()
+        if entry.state is State.running:
+            if entry.incarnation not in self.tables.workers:
+                self.lose(entry, "its worker's row is gone", poison)
+                return "orphan"
+            if entry.deadline is not None and entry.deadline + grace <= now:
+                self.lose(entry, "past its deadline", poison)
+                return "overdue"
+            return None
+        if entry.state not in WAITING:
+            return None
+        if self.expire(entry):
+            return "expired"
+        if entry.state is not State.blocked or entry.waiting_since is None:
+            return None
+        if entry.parked == PAUSED and not self.is_paused(f"task:{entry.new.task}"):
+            self.to_ready(entry)
+            return "unparked"
+        old = now - entry.waiting_since >= unknown_after
+        if entry.parked == UNKNOWN and entry.new.task not in known and old:
+            self.to_final(entry, State.dead, f"no worker has known the task {entry.new.task!r}")
+            return "abandoned"
+        return None
+
+    def parked_tasks(self) -> tuple[str, ...]:
+        with self.tables.lock:
+            return tuple(
+                {entry.new.task for entry in self.tables.entries.values() if entry.parked == UNKNOWN}
+            )
+
+    def retain(
+        self,
+        keep: Mapping[str, timedelta],
+        keep_dead: Mapping[str, timedelta],
+        default: timedelta,
+        default_dead: timedelta,
+        most: int = 2000,
+    ) -> int:
+        with self.tables.lock:
+            now = self.clock()
+            gone = []
+            for entry in self.tables.entries.values():
+                if entry.state not in FINAL or entry.finished_at is None:
+                    continue
+                dead = entry.state is State.dead
+                times, usual = (keep_dead, default_dead) if dead else (keep, default)
+                if entry.finished_at + times.get(entry.new.queue, usual) > now:
+                    continue
+                if not dead or (entry.announced_at and entry.announced_at + PURGE_NOTICE <= now):
+                    gone.append(entry)
+            gone.sort(key=lambda entry: (entry.finished_at, entry.id))
+            for entry in gone[:most]:
+                del self.tables.entries[entry.id]
+            return len(gone[:most])
+
+    def announce_dead(
+        self, keep_dead: Mapping[str, timedelta], default_dead: timedelta, ahead: timedelta
+    ) -> list[tuple[str, int, datetime]]:
+        with self.tables.lock:
+            now = self.clock()
+            told: dict[str, list[datetime]] = {}
+            for entry in self.tables.entries.values():
+                if entry.state is not State.dead or entry.finished_at is None:
+                    continue
+                due = entry.finished_at + keep_dead.get(entry.new.queue, default_dead)
+                if due - ahead > now:
+                    continue
+                entry.announced_at = entry.announced_at or now
+                told.setdefault(entry.new.queue, []).append(max(due, entry.announced_at + PURGE_NOTICE))
+            return [(queue, len(times), min(times)) for queue, times in sorted(told.items())]
+
+    def cancel(self, ids: Sequence[JobId], by: str, reason: str) -> dict[JobId, State]:
+        with self.tables.lock:
+            answer = {}
+            for entry in self._among(ids, *WAITING, State.running):
+                if entry.state is State.running:
+                    entry.wish = entry.wish or reason
+                else:
+                    self.to_final(entry, State.cancelled, reason)
+                    entry.note = f"cancelled by {by}"
+                answer[entry.id] = entry.state
+            return answer
+
+    def _among(self, ids: Sequence[JobId], *states: State) -> list[Entry]:
+        found = [self.tables.entries[id] for id in sorted(set(ids)) if id in self.tables.entries]
+        return [entry for entry in found if entry.state in states]
+
+    def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:
+        with self.tables.lock:
+            self.tables.acts.append((by, reason))
+            moved = self._among(ids, State.dead, State.cancelled, State.skipped)
+            for entry in moved:
+                entry.counters, entry.expires_at, entry.wish = Counters(), None, None
+                entry.priority = entry.priority if priority is None else priority
+                self.to_ready(entry)
+            return [entry.id for entry in moved]
+
+    def purge(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
+        with self.tables.lock:
+            self.tables.acts.append((by, reason))
+            purged = [entry.id for entry in self._among(ids, State.dead)]
+            for id in purged:
+                del self.tables.entries[id]
+            return purged
+
+    def run_now(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
+        with self.tables.lock:
+            self.tables.acts.append((by, reason))
+            moved = self._among(ids, State.scheduled, State.ready)
+            for entry in moved:
+                if entry.state is State.scheduled:
+                    self.to_ready(entry)
+            return [entry.id for entry in moved]
+
+    def run_at(self, ids: Sequence[JobId], at: datetime, by: str, reason: str) -> list[JobId]:
+        with self.tables.lock:
+            self.tables.acts.append((by, reason))
+            moved = self._among(ids, State.scheduled, State.ready)
+            for entry in moved:
+                self.to_scheduled(entry, at)
+            return [entry.id for entry in moved]
+
+    def reprioritise(self, ids: Sequence[JobId], priority: int, by: str, reason: str) -> list[JobId]:
+        with self.tables.lock:
+            self.tables.acts.append((by, reason))
+            moved = self._among(ids, *WAITING)
+            for entry in moved:
+                entry.priority = priority
+            return [entry.id for entry in moved]
+
+    def pause(self, target: str, lasting: timedelta | None, by: str, reason: str) -> Pause:
+        with self.tables.lock:
+            now = self.clock()
+            self.tables.paused[target] = Pause(
+                target, None if lasting is None else now + lasting, by, reason, now
+            )
+            return self.tables.paused[target]
+
+    def resume(self, target: str, by: str, reason: str) -> bool:
+        with self.tables.lock:
+            self.tables.acts.append((by, reason))
+            was = self.is_paused(target)
+            self.tables.paused.pop(target, None)
+            return was
+
+    def drain_worker(self, incarnation: Incarnation) -> bool:
+        with self.tables.lock:
+            worker = self.tables.workers.get(incarnation)
+            if worker is not None:
+                worker.draining = True
+            return worker is not None
+
+    def draining(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]:
+        with self.tables.lock:
+            known = self.tables.workers
+            return frozenset(one for one in incarnations if one in known and known[one].draining)

@@ -1,0 +1,1 @@
+"""The conformance suite over each store that duly ships, and the comparison with the model."""

@@ -1,0 +1,121 @@
+"""The stores under test: SQLite in both journals, PostgreSQL in two versions. One empty database for each case.
+
+Also what only SQL can do to a store: the damage that a careless clean-up or a badly timed death leaves behind.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import psycopg
+
+from duly.core.job import Incarnation, JobId
+from duly.stores.open import open_store
+from duly.stores.protocol import Clock, Store
+from duly.stores.sqlite.store import SQLiteStore
+from duly.testing.conformance import Database
+from tests.services import PostgresServer
+
+Journal = Literal["wal", "truncate"]
+Place = Callable[[], AbstractContextManager[Database]]
+
+STORES = ("sqlite-wal", "sqlite-truncate", "postgres15", "postgres18")
+
+
+class SQLitePlace:
+    """One file."""
+
+    def __init__(self, path: Path, journal: Journal) -> None:
+        self.path = path
+        self.journal = journal
+
+    def open(self, clock: Clock) -> Store:
+        return SQLiteStore(self.path, clock=clock, journal=self.journal)
+
+    def forget_worker(self, incarnation: Incarnation) -> None:
+        self._execute("delete from duly_worker where incarnation = ?", incarnation)
+
+    def next_id(self, at_least: int) -> None:
+        self._execute("update duly_seq set value = max(value, ?)", at_least)
+
+    def wish_cancel(self, id: JobId, by: str, reason: str) -> None:
+        self._execute(
+            "insert into duly_wish (id, verb, by, reason, at) values (?, 'cancel', ?, ?, ?)",
+            id,
+            by,
+            reason,
+            int(datetime(2030, 5, 1, 12, tzinfo=UTC).timestamp() * 1_000_000),
+        )
+
+    def _execute(self, statement: str, *values: object) -> None:
+        with closing(sqlite3.connect(self.path, timeout=10, isolation_level=None)) as connection:
+            connection.execute(statement, values)
+
+
+class PostgresPlace:
+    """One database of a server."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def open(self, clock: Clock) -> Store:
+        return open_store(self.url, clock=clock)
+
+    def forget_worker(self, incarnation: Incarnation) -> None:
+        self._execute("delete from duly.worker where incarnation = %s", incarnation)
+
+    def next_id(self, at_least: int) -> None:
+        self._execute("select setval('duly.pos', %s)", at_least)
+
+    def wish_cancel(self, id: JobId, by: str, reason: str) -> None:
+        self._execute(
+            "insert into duly.wish (id, verb, by, reason, at) values (%s, 'cancel', %s, %s, clock_timestamp())",
+            id,
+            by,
+            reason,
+        )
+
+    def _execute(self, statement: str, *values: object) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statement.encode(), values)
+
+
+def sqlite_place(folder: Path, journal: Journal) -> Place:
+    """Copies of one migrated file in `folder`."""
+    template = folder / f"template-{journal}.db"
+    store = SQLiteStore(template, journal=journal)
+    store.schema.migrate()
+    store.close()
+    numbers = iter(range(1_000_000_000))
+
+    @contextmanager
+    def place() -> Iterator[Database]:
+        path = folder / f"{journal}-{next(numbers)}.db"
+        shutil.copyfile(template, path)
+        try:
+            yield SQLitePlace(path, journal)
+        finally:
+            for left in folder.glob(f"{path.name}*"):
+                left.unlink()
+
+    return place
+
+
+def postgres_place(server: PostgresServer) -> Place:
+    """Copies of one migrated database of `server`."""
+
+    def migrate(url: str) -> None:
+        store = open_store(url)
+        store.schema.migrate()
+        store.close()
+
+    @contextmanager
+    def place() -> Iterator[Database]:
+        with server.database(server.template("conformance", migrate)) as url:
+            yield PostgresPlace(url)
+
+    return place
