@@ -1,0 +1,1 @@
+"""Tests of the command line: what it prints, what it refuses, and its exit codes, over a real SQLite file."""
