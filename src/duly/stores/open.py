@@ -1,0 +1,28 @@
+"""Opening a store by URL: the only place that names concrete stores. Connects nothing; that is the first call's."""
+
+from importlib.util import find_spec
+
+from duly.core.errors import UsageError
+from duly.stores.protocol import Clock, Store
+from duly.stores.urls import parse_url
+
+
+def open_store(
+    url: object, *, schema: str = "duly", clock: Clock | None = None, pool: int = 4, notify: bool = True
+) -> Store:
+    """The store that a URL leads to.
+
+    `schema` separates Apps on one database, `clock` replaces the database's clock in tests, `pool` bounds the
+    connections of this process and `notify` lets producers ring (both PostgreSQL). UsageError for a URL that is not
+    understood or a missing driver.
+    """
+    address = parse_url(url)
+    if address.path is not None:
+        from duly.stores.sqlite.store import SQLiteStore
+
+        return SQLiteStore(address.path, schema=schema, clock=clock)
+    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+        raise UsageError("PostgreSQL needs a driver that is not installed; run: pip install 'duly[postgres]'")
+    from duly.stores.postgres.store import PostgresStore
+
+    return PostgresStore(address.url, schema=schema, clock=clock, pool=pool, notify=notify)

@@ -1,0 +1,175 @@
+"""Claims: ready -> running, with what must not run set aside on the way. Runs inside an open transaction."""
+
+import json
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from duly.core.job import ClaimedJob, ClaimRequest, Counters, JobId, QueueClaim
+from duly.stores.sqlite.moves import lane_of, task_key
+from duly.stores.sqlite.session import Row, Session, Value
+from duly.stores.sqlite.times import from_micros, maybe_duration
+from duly.stores.sqlite.waiting import PAUSED, UNKNOWN, Waiting, expire, jobs_of, row_of, waiting_of
+
+# What one call may set aside (expired, unknown, paused) so that the write lock stays short.
+_MOST_ASIDE: Final = 2_000
+_CHUNK: Final = 200
+
+
+class Pauses(NamedTuple):
+    """What is paused now."""
+
+    queues: frozenset[str]
+    tasks: frozenset[int]
+
+
+def pauses(session: Session) -> Pauses:
+    targets = [str(target) for (target,) in session.rows("select_live_pauses", now=session.now)]
+    return Pauses(
+        frozenset(target.removeprefix("queue:") for target in targets if target.startswith("queue:")),
+        frozenset(task_key(target.removeprefix("task:")) for target in targets if target.startswith("task:")),
+    )
+
+
+class Claim:
+    """One claim of one incarnation."""
+
+    def __init__(
+        self, session: Session, incarnation: int, request: ClaimRequest, tasks: Mapping[int, int], paused: Pauses
+    ) -> None:
+        self._session = session
+        self._incarnation = incarnation
+        self._request = request
+        self._tasks = tasks
+        self._paused = paused
+        self._taken: list[Waiting] = []
+        self._expired: list[Waiting] = []
+        self._parked: list[tuple[Waiting, int]] = []
+
+    def run(self) -> list[ClaimedJob]:
+        """Take jobs; the answer is in queue order, then by (priority, position)."""
+        lanes = self._lanes()
+        room = {lane: claim.most for claim, lane in lanes}
+        self._take_parked(room)
+        for _claim, lane in lanes:
+            self._take_lane(lane, room[lane])
+        self._set_aside()
+        return self._claim()
+
+    def _lanes(self) -> list[tuple[QueueClaim, int]]:
+        return [
+            (claim, lane_of(claim.queue, self._request.suspects))
+            for claim in self._request.queues
+            if claim.queue not in self._paused.queues
+        ]
+
+    def _left(self) -> int:
+        return self._request.most - len(self._taken)
+
+    def _aside(self) -> int:
+        return len(self._expired) + len(self._parked)
+
+    def _take_parked(self, room: dict[int, int]) -> None:
+        for name in self._request.unparked:
+            task = task_key(name)
+            if self._left() <= 0:
+                return
+            if task in self._paused.tasks or task not in self._tasks:
+                continue
+            gone = []
+            for row in self._session.rows("select_parked", task=task, most=self._left() + _CHUNK):
+                waiting = waiting_of(row)
+                if room.get(waiting.lane, 0) <= 0 or self._left() <= 0:
+                    continue
+                gone.append({"id": waiting.id})
+                if self._is_expired(waiting):
+                    self._expired.append(waiting)
+                else:
+                    room[waiting.lane] -= 1
+                    self._taken.append(waiting)
+            self._session.many("delete_blocked", gone)
+
+    def _take_lane(self, lane: int, most: int) -> None:
+        taken = 0
+        while (wanted := min(most - taken, self._left())) > 0 and self._aside() < _MOST_ASIDE:
+            limit = max(wanted, _CHUNK) if self._aside() else wanted
+            rows = self._session.rows("select_ready", queue=lane, most=limit)
+            last: Waiting | None = None
+            for row in rows:
+                if wanted <= 0:
+                    break
+                last = _from_lane(lane, row)
+                if self._keep(last):
+                    wanted -= 1
+                    taken += 1
+            if last is not None:
+                self._session.run("delete_ready_head", queue=lane, priority=last.priority, pos=last.pos)
+            if len(rows) < limit:
+                return
+
+    def _keep(self, waiting: Waiting) -> bool:
+        """Sort one row of a lane; True when it is claimed."""
+        if self._is_expired(waiting):
+            self._expired.append(waiting)
+        elif waiting.task in self._paused.tasks:
+            self._parked.append((waiting, PAUSED))
+        elif waiting.task not in self._tasks:
+            self._parked.append((waiting, UNKNOWN))
+        else:
+            self._taken.append(waiting)
+            return True
+        return False
+
+    def _is_expired(self, waiting: Waiting) -> bool:
+        return waiting.expires_at is not None and waiting.expires_at <= self._session.now
+
+    def _set_aside(self) -> None:
+        rows = [{**row_of(waiting), "cause": cause, "since": self._session.now} for waiting, cause in self._parked]
+        self._session.many("insert_blocked", rows)
+        expire(self._session, self._expired)
+
+    def _claim(self) -> list[ClaimedJob]:
+        if not self._taken:
+            return []
+        now = self._session.now
+        stored = jobs_of(self._session, [waiting.id for waiting in self._taken])
+        rows: list[dict[str, Value]] = []
+        claimed = []
+        for waiting in self._taken:
+            job = self._claimed_job(waiting, stored[waiting.id], now)
+            rows.append(
+                {
+                    **row_of(waiting),
+                    "incarnation": self._incarnation,
+                    "run": job.run,
+                    "claimed_at": now,
+                    "deadline": now + (stored[waiting.id][8] or self._tasks[waiting.task]),
+                }
+            )
+            claimed.append(job)
+        self._session.many("insert_claimed", rows)
+        return claimed
+
+    @staticmethod
+    def _claimed_job(waiting: Waiting, stored: Row, now: int) -> ClaimedJob:
+        id, queue, task, args, tenant, tags, correlation_id, attempts, timeout, enqueued_at = stored
+        return ClaimedJob(
+            id=id,
+            run=waiting.run + 1,
+            queue=queue,
+            task=task,
+            args=args,
+            priority=waiting.priority,
+            tenant=tenant,
+            tags=tuple(json.loads(tags)) if tags else (),
+            correlation_id=correlation_id or str(id),
+            counters=waiting.counters,
+            attempts=attempts,
+            timeout=maybe_duration(timeout),
+            enqueued_at=from_micros(enqueued_at),
+            claimed_at=from_micros(now),
+        )
+
+
+def _from_lane(lane: int, row: Row) -> Waiting:
+    priority, pos, id, task, run, failed, lost, interrupted, snoozed, expires_at = row
+    return Waiting(id, task, lane, priority, pos, run, Counters(failed, lost, interrupted, snoozed), expires_at)

@@ -1,0 +1,352 @@
+"""Connections, locks and transactions on one file, for all threads of a process. Knows no table but through schema.
+
+Order of locks: the turn (threads of this process), the process queue (flock), then SQLite's write lock. Whoever
+waits for SQLite holds the two others, so that writers of all duly processes are served in turn.
+"""
+
+import ctypes
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from duly.core.errors import DulyError
+from duly.stores.sqlite import migrating
+from duly.stores.sqlite.connecting import Journal, connect, default_journal, set_journal, side_file_error
+from duly.stores.sqlite.errors import FAILURES, Unreachable, is_busy, locked, translate
+from duly.stores.sqlite.holding import Holding
+from duly.stores.sqlite.locks import FileQueue
+from duly.stores.sqlite.session import Session
+from duly.stores.sqlite.statements import check_prefix, load
+from duly.stores.sqlite.times import to_micros
+from duly.stores.sqlite.wake import WakeFile
+
+BUSY_TIMEOUT: Final = 10.0
+_IDLE_READERS: Final = 4
+_COMMIT_PAUSE: Final = 0.005
+
+
+class _Handles:
+    """What one process has open."""
+
+    def __init__(self, path: str) -> None:
+        self.turn = threading.Lock()
+        self.preparing = threading.Lock()
+        self.queue = FileQueue(f"{path}-lock")
+        self.writer: sqlite3.Connection | None = None
+        self.readers: list[sqlite3.Connection] = []
+        self.others: list[sqlite3.Connection] = []
+        self.ready = False
+
+    def connections(self) -> list[sqlite3.Connection]:
+        return [*self.readers, *self.others, *([] if self.writer is None else [self.writer])]
+
+
+class Database:
+    """One file. Nothing is opened before the first use; a forked child opens anew."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        prefix: str = "duly",
+        clock: Callable[[], datetime] | None = None,
+        journal: Journal | None = None,
+        busy_timeout: float = BUSY_TIMEOUT,
+    ) -> None:
+        self.path = str(Path(path).absolute())
+        self.prefix = check_prefix(prefix)
+        self.busy_timeout = busy_timeout
+        self.wanted_journal: Journal = journal or default_journal()
+        self.statements = load(self.prefix)
+        self.wake = WakeFile(f"{self.path}-wake")
+        self.holding = Holding(self.path)
+        self._clock = clock
+        self._handles = _Handles(self.path)
+        _OPENED.add(self)
+
+    def now(self) -> int:
+        """Microseconds since 1970 UTC by the store's clock."""
+        return time.time_ns() // 1000 if self._clock is None else to_micros(self._clock())
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A transaction that holds the write lock; committed at the end of the block, rolled back by an error."""
+        self.holding.refuse()
+        self.prepare()
+        with self._turn() as handles, self._translated():
+            connection = self._writer(handles)
+            session = self._begin(connection)
+            try:
+                yield session
+                self._commit(connection)
+            except BaseException:
+                self._roll_back(connection)
+                raise
+            finally:
+                session.close()
+            if session.rings:
+                self.wake.bump()
+
+    @contextmanager
+    def read(self, *, snapshot: bool = False) -> Iterator[Session]:
+        """Statements outside a transaction, each with its own view; with `snapshot` all of them with one."""
+        self.prepare()
+        handles = self._handles
+        with self._translated():
+            connection = self._reader(handles)
+            session = Session(connection, self.statements, self.now())
+            try:
+                if snapshot:
+                    session.text("begin")
+                yield session
+            finally:
+                if connection.in_transaction:
+                    session.text("rollback")
+                session.close()
+                self._give_back(handles, connection)
+
+    def open_block(self) -> sqlite3.Connection:
+        """Take the write lock and hand out a connection of its own inside a transaction; `close_block` must follow."""
+        self.holding.refuse()
+        self.prepare()
+        handles = self._enter_turn()
+        try:
+            with self._translated():
+                connection = connect(self.path, self.busy_timeout, writer=False)
+                handles.others.append(connection)
+                set_journal(connection, self.wanted_journal)
+                self._begin(connection).close()
+        except BaseException:
+            self._leave_turn(handles)
+            raise
+        return connection
+
+    def close_block(self, connection: sqlite3.Connection, *, commit: bool) -> None:
+        """End what `open_block` began."""
+        try:
+            with self._translated():
+                try:
+                    if commit and connection.in_transaction:
+                        self._commit(connection)
+                finally:
+                    self._roll_back(connection)
+                    self._lay_down(connection)
+            self.wake.bump()
+        finally:
+            self._leave_turn(self._handles)
+
+    def session_on(self, connection: sqlite3.Connection) -> Session:
+        """A session inside the transaction that is open on a caller's connection."""
+        return Session(connection, self.statements, self.now())
+
+    def prepare(self) -> None:
+        """Make sure once per process that the file has our tables; creates and migrates them."""
+        handles = self._handles
+        if handles.ready:
+            return
+        with handles.preparing:
+            if handles.ready:
+                return
+            with self._translated():
+                if not self._is_current():
+                    self.migrate()
+            handles.ready = True
+
+    def migrate(self) -> list[str]:
+        """Apply what is missing; the names of the migrations applied."""
+        with self._turn() as handles, self._translated():
+            connection = self._writer(handles)
+            session = self._begin(connection)
+            try:
+                applied = migrating.apply_missing(session, self.prefix, self.path)
+                self._commit(connection)
+            except BaseException:
+                self._roll_back(connection)
+                raise
+            finally:
+                session.close()
+            return applied
+
+    def version(self) -> int:
+        """The schema version in the file; 0 without file or tables. Creates nothing."""
+        if not Path(self.path).exists():
+            return 0
+        with self._translated():
+            connection = connect(self.path, self.busy_timeout, writer=False)
+            try:
+                session = Session(connection, self.statements, 0)
+                return migrating.version_of(session)
+            finally:
+                connection.close()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether this process has seen our tables committed."""
+        return self._handles.ready
+
+    def journal(self) -> str:
+        """The journal mode of our writing connection."""
+        with self.read() as session:
+            mode = str(session.value("pragma_journal_mode"))
+        return "wal" if mode == "wal" else "truncate"
+
+    def change_counter(self) -> tuple[Callable[[], int | None], Callable[[], None]]:
+        """A reader of SQLite's own counter of commits by others, and the end of its connection."""
+        opened: list[sqlite3.Connection] = []
+
+        def read() -> int | None:
+            try:
+                if not opened:
+                    connection = connect(self.path, self.busy_timeout, writer=False)
+                    opened.append(connection)
+                    self._handles.others.append(connection)
+                return int(opened[0].execute("pragma data_version").fetchall()[0][0])
+            except (DulyError, sqlite3.Error):
+                return None
+
+        def forget() -> None:
+            for connection in opened:
+                self._lay_down(connection)
+
+        return read, forget
+
+    def close(self) -> None:
+        handles, self._handles = self._handles, _Handles(self.path)
+        # The others belong to a listener or a block, which end them.
+        for connection in [*handles.readers, *([] if handles.writer is None else [handles.writer])]:
+            connection.close()
+        handles.queue.close()
+
+    def after_fork(self) -> None:
+        """In the child: forget every handle without closing it."""
+        for connection in self._handles.connections():
+            # Closing, or collecting at exit, would end the parent's transaction and drop its locks.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+        self._handles.queue.forget()
+        self._handles = _Handles(self.path)
+        self.holding.after_fork()
+
+    def _is_current(self) -> bool:
+        found, wanted = self.version(), migrating.wanted()
+        if found > wanted:
+            raise migrating.too_new(self.path, found)
+        return found == wanted
+
+    @contextmanager
+    def _turn(self) -> Iterator[_Handles]:
+        handles = self._enter_turn()
+        try:
+            yield handles
+        finally:
+            self._leave_turn(handles)
+
+    def _enter_turn(self) -> _Handles:
+        handles = self._handles
+        deadline = time.monotonic() + self.busy_timeout
+        if not handles.turn.acquire(timeout=self.busy_timeout):
+            raise Unreachable(locked(self.path, self.busy_timeout))
+        try:
+            if not handles.queue.acquire(deadline):
+                raise Unreachable(locked(self.path, self.busy_timeout))
+        except OSError as error:
+            handles.turn.release()
+            raise side_file_error(error, self.path) from error
+        except BaseException:
+            handles.turn.release()
+            raise
+        return handles
+
+    def _leave_turn(self, handles: _Handles) -> None:
+        handles.queue.release()
+        handles.turn.release()
+
+    def _writer(self, handles: _Handles) -> sqlite3.Connection:
+        if handles.writer is None:
+            connection = connect(self.path, self.busy_timeout, writer=True)
+            try:
+                set_journal(connection, self.wanted_journal)
+            except BaseException:
+                connection.close()
+                raise
+            handles.writer = connection
+        return handles.writer
+
+    def _reader(self, handles: _Handles) -> sqlite3.Connection:
+        with suppress(IndexError):
+            return handles.readers.pop()
+        return connect(self.path, self.busy_timeout, writer=False)
+
+    def _give_back(self, handles: _Handles, connection: sqlite3.Connection) -> None:
+        if handles is self._handles and len(handles.readers) < _IDLE_READERS:
+            handles.readers.append(connection)
+        else:
+            connection.close()
+
+    def _begin(self, connection: sqlite3.Connection) -> Session:
+        try:
+            connection.execute("begin immediate")
+        except sqlite3.OperationalError as error:
+            if is_busy(error):
+                raise Unreachable(locked(self.path, self.busy_timeout)) from error
+            raise
+        return Session(connection, self.statements, self.now())
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        # In rollback mode a reader refuses the commit and leaves the transaction open: only COMMIT is repeated.
+        deadline = time.monotonic() + self.busy_timeout
+        while True:
+            try:
+                connection.execute("commit")
+                return
+            except sqlite3.OperationalError as error:
+                if not is_busy(error):
+                    raise translate(error, self.path, committing=True) or error from error
+                if time.monotonic() >= deadline:
+                    raise Unreachable(_READ_TOO_LONG.format(self.path, self.busy_timeout)) from error
+            time.sleep(_COMMIT_PAUSE)
+
+    def _lay_down(self, connection: sqlite3.Connection) -> None:
+        with suppress(ValueError):
+            self._handles.others.remove(connection)
+        connection.close()
+
+    @staticmethod
+    def _roll_back(connection: sqlite3.Connection) -> None:
+        if connection.in_transaction:
+            with suppress(sqlite3.Error):
+                connection.execute("rollback")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except FAILURES as error:
+            meant = translate(error, self.path)
+            if meant is None:
+                raise
+            raise meant from error
+
+
+_READ_TOO_LONG: Final = (
+    "{} could not be written for {:g} s because a reader keeps it open; fetch query results whole and end the "
+    "reading transaction (in rollback mode every reader holds up writers)"
+)
+
+_OPENED: Final["weakref.WeakSet[Database]"] = weakref.WeakSet()
+
+
+def _forget_inherited() -> None:
+    for database in list(_OPENED):
+        database.after_fork()
+
+
+os.register_at_fork(after_in_child=_forget_inherited)
+
+__all__ = ["BUSY_TIMEOUT", "Database"]

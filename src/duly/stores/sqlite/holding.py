@@ -1,0 +1,83 @@
+"""Who in this process already holds a transaction on the file: a second one would wait for itself.
+
+Knows only connections' `in_transaction`; opens and ends nothing.
+"""
+
+import sqlite3
+import sys
+import threading
+from contextvars import ContextVar
+from typing import Final
+
+from duly.core.errors import UsageError
+
+
+class Block:
+    """One `transaction()` block; `open` until its end, whoever still carries the mark in a copied context."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.open = True
+
+
+_BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("duly_sqlite_blocks", default=())
+# The registry's list, the loop's variable and the argument of getrefcount.
+_OURS: Final = 3
+
+
+class Holding:
+    """The marks of one file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._joined = threading.local()
+
+    def enter(self) -> Block:
+        """Mark the running context (thread or task) as inside a block of ours."""
+        block = Block(self._path)
+        _BLOCKS.set((*(other for other in _BLOCKS.get() if other.open), block))
+        return block
+
+    def joined(self, connection: sqlite3.Connection) -> None:
+        """Remember a caller's connection on which this thread enqueued, while its transaction is open."""
+        known = self._connections()
+        if not any(other is connection for other in known):
+            known.append(connection)
+
+    def refuse(self) -> None:
+        """UsageError when this thread or task would wait for its own transaction."""
+        if any(block.open and block.path == self._path for block in _BLOCKS.get()):
+            raise UsageError(
+                f"this code runs inside transaction() on {self._path} and would wait for itself; "
+                "pass connection= with the connection that transaction() gave"
+            )
+        known = self._connections()
+        if not known:
+            return
+        known[:] = [connection for connection in known if _still_open(connection)]
+        if known:
+            raise UsageError(
+                f"a transaction of this thread is open on {self._path} and this call would wait for it; "
+                "pass connection= so that the job is stored within it, or commit first"
+            )
+
+    def after_fork(self) -> None:
+        self._joined = threading.local()
+        for block in _BLOCKS.get():
+            block.open = False
+
+    def _connections(self) -> list[sqlite3.Connection]:
+        known: list[sqlite3.Connection] | None = getattr(self._joined, "connections", None)
+        if known is None:
+            known = self._joined.connections = []
+        return known
+
+
+def _still_open(connection: sqlite3.Connection) -> bool:
+    # sqlite3.Connection takes no weak references: what only this registry knows was dropped by its owner.
+    if sys.getrefcount(connection) <= _OURS + 1:
+        return False
+    try:
+        return connection.in_transaction
+    except sqlite3.ProgrammingError:
+        return False

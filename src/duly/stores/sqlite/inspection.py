@@ -1,0 +1,246 @@
+"""What can be read: the InspectionStore on SQLite. Writes nothing; fetches whole and briefly."""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from duly.core.filters import Filter
+from duly.core.job import AttemptRecord, JobId, JobRecord
+from duly.core.lifecycle import State
+from duly.stores.protocol import DeadGroup, OperationRecord, Page, Pause, QueueCount, WorkerRecord
+from duly.stores.sqlite import migrating, sampling
+from duly.stores.sqlite.connecting import wal_is_safe
+from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.moves import ids_text
+from duly.stores.sqlite.session import Session
+from duly.stores.sqlite.times import MICROSECOND, from_micros, to_micros
+from duly.stores.sqlite.views import attempt_of, job_of, operation_of, pause_of, worker_of
+
+_OPERATIONS: Final = 200
+_LARGE_WAL: Final = 256 * 1024 * 1024
+# A page reads on for so long, then answers with what it has and where to go on.
+_PAGE_SECONDS: Final = 0.15
+_PAGE_STEP: Final = 250
+
+_BY_STATE: Final = {
+    State.ready: "ready_ids",
+    State.scheduled: "scheduled_ids",
+    State.blocked: "blocked_ids",
+    State.running: "running_ids",
+    State.dead: "dead_ids",
+}
+
+
+class SQLiteInspection:
+    """See duly.stores.protocol.InspectionStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def lookup(self, ids: Sequence[JobId]) -> list[JobRecord | None]:
+        with self._database.read() as session:
+            found = _records(session, ids)
+        return [found.get(id) for id in ids]
+
+    def attempts(self, id: JobId) -> list[AttemptRecord]:
+        with self._database.read() as session:
+            return [attempt_of(row) for row in session.rows("select_attempts", id=id)]
+
+    def page(
+        self, filter: Filter, *, before: int | None = None, after: int | None = None, limit: int = 50
+    ) -> Page:
+        """Walks the narrowest index that the filter allows, in statements of a few milliseconds each."""
+        name, value = _source(filter)
+        oldest_first = after is not None
+        statement = f"select_{name}_{'after' if oldest_first else 'before'}"
+        edge = after if after is not None else before if before is not None else 2**63 - 1
+        indexed = _indexed(filter)
+        found: list[JobRecord] = []
+        give_up = time.monotonic() + _PAGE_SECONDS
+        while True:
+            most = max(limit - len(found) + 1, _PAGE_STEP if found or filter.parts() else limit + 1)
+            with self._database.read() as session:
+                ids = [JobId(id) for (id,) in session.rows(statement, edge=edge, value=value, most=most)]
+                records = _records(session, ids)
+            for id in ids:
+                record = records.get(id)
+                if record is not None and indexed.matches(record):
+                    if len(found) == limit:
+                        return Page(tuple(found), edge)
+                    found.append(record)
+                edge = id
+            if len(ids) < most:
+                return Page(tuple(found), None)
+            if time.monotonic() >= give_up:
+                return Page(tuple(found), edge)
+
+    def counts(self) -> list[QueueCount]:
+        with self._database.read(snapshot=True) as session:
+            rows = session.rows("select_counts", now=session.now)
+            rates = sampling.rates(session)
+            now = session.now
+        queues: dict[str, _Tally] = {}
+        for kind, queue, count, extreme in rows:
+            if queue is not None:
+                queues.setdefault(queue, _Tally()).add(kind, count, extreme)
+        return [queues[queue].told(queue, now, rates.get(queue)) for queue in sorted(queues)]
+
+    def workers(self) -> list[WorkerRecord]:
+        with self._database.read() as session:
+            return [worker_of(row, session.now) for row in session.rows("select_workers")]
+
+    def dead_groups(self, filter: Filter) -> list[DeadGroup]:
+        if filter.state not in {None, State.dead}:
+            return []
+        with self._database.read(snapshot=True) as session:
+            rows = session.rows(
+                "select_dead_groups",
+                queue=filter.queue,
+                task=filter.task,
+                tenant=filter.tenant,
+                correlation=filter.correlation,
+                fingerprint=filter.fingerprint,
+                tag=filter.tag,
+                since=None if filter.since is None else to_micros(filter.since),
+                until=None if filter.until is None else to_micros(filter.until),
+            )
+            return [_group(session, *row) for row in rows]
+
+    def pauses(self) -> list[Pause]:
+        with self._database.read() as session:
+            return [pause_of(row) for row in session.rows("select_pauses", now=session.now)]
+
+    def operations(self) -> list[OperationRecord]:
+        with self._database.read() as session:
+            return [operation_of(row) for row in session.rows("select_operations", most=_OPERATIONS)]
+
+    def now(self) -> datetime:
+        return from_micros(self._database.now())
+
+    def describe(self) -> dict[str, str]:
+        with self._database.read() as session:
+            version = migrating.version_of(session)
+        return {
+            "store": "SQLite",
+            "where": self._database.path,
+            "server": f"SQLite {sqlite3.sqlite_version}",
+            "journal": self._database.journal(),
+            "sync": "full",
+            "schema": f"version {version}, tables {self._database.prefix}_*",
+        }
+
+    def warnings(self) -> list[str]:
+        journal, path = self._database.journal(), self._database.path
+        found = []
+        safe = wal_is_safe(sqlite3.sqlite_version_info)
+        if journal == "wal" and not safe:
+            found.append(
+                f"{path} is in WAL mode and SQLite {sqlite3.sqlite_version} can lose commits there when two "
+                "connections write (fixed in 3.51.3, 3.50.7 and 3.44.6): use a Python that links a fixed SQLite, or stop "
+                'everything and run: sqlite3 FILE "pragma journal_mode=delete"'
+            )
+        elif journal != "wal" and not safe:
+            found.append(
+                f"{path} uses the rollback journal, because SQLite {sqlite3.sqlite_version} has a fault in WAL mode: about "
+                "a third of the speed, and every reader holds up writers. Use a Python that links SQLite 3.51.3 or later"
+            )
+        size = _size(f"{path}-wal")
+        if size > _LARGE_WAL:
+            found.append(
+                f"{path}-wal has grown to {size // 2**20} MiB: some reader keeps its transaction open; end it and the "
+                "file shrinks to 32 MiB"
+            )
+        return found
+
+
+class _Tally:
+    """One queue's numbers while they come in."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.oldest: int | None = None
+        self.next_due: int | None = None
+        self.paused = False
+        self.paused_until: int | None = None
+
+    def add(self, kind: str, count: int, extreme: int | None) -> None:
+        if kind == "pause":
+            self.paused, self.paused_until = True, extreme
+            return
+        self.counts[kind] = self.counts.get(kind, 0) + count
+        if extreme is not None and kind == "ready":
+            self.oldest = extreme if self.oldest is None else min(self.oldest, extreme)
+        if extreme is not None and kind == "scheduled":
+            self.next_due = extreme if self.next_due is None else min(self.next_due, extreme)
+
+    def told(self, queue: str, now: int, rates: sampling.Rates | None) -> QueueCount:
+        return QueueCount(
+            queue=queue,
+            ready=self.counts.get("ready", 0),
+            scheduled=self.counts.get("scheduled", 0),
+            blocked=self.counts.get("blocked", 0),
+            running=self.counts.get("running", 0),
+            dead=self.counts.get("dead", 0),
+            oldest_ready=None if self.oldest is None else (now - self.oldest) * MICROSECOND,
+            next_due=None if self.next_due is None else from_micros(self.next_due),
+            paused=self.paused,
+            paused_until=None if self.paused_until is None else from_micros(self.paused_until),
+            in_per_s=None if rates is None else rates.incoming,
+            out_per_s=None if rates is None else rates.outgoing,
+            slope_per_s=None if rates is None else rates.slope,
+        )
+
+
+def _records(session: Session, ids: Sequence[JobId]) -> dict[JobId, JobRecord]:
+    wanted = ids_text([*dict.fromkeys(ids)])
+    return {record.id: record for record in map(job_of, session.rows("select_job_records", ids=wanted))}
+
+
+def _source(filter: Filter) -> tuple[str, str | None]:
+    """The index to walk, and its value: the narrowest first."""
+    if filter.correlation is not None and not filter.correlation.isdecimal():
+        return "correlated", filter.correlation
+    if filter.tag is not None:
+        return "tagged", filter.tag
+    if filter.fingerprint is not None:
+        return "dead_ids", None
+    if filter.state in _BY_STATE:
+        return _BY_STATE[filter.state], None
+    if filter.state is not None:
+        return "finished_ids", filter.state.value
+    return "jobs", None
+
+
+def _indexed(filter: Filter) -> Filter:
+    """Without `where`, which is the caller's."""
+    return Filter(
+        queue=filter.queue,
+        task=filter.task,
+        tenant=filter.tenant,
+        state=filter.state,
+        tag=filter.tag,
+        correlation=filter.correlation,
+        fingerprint=filter.fingerprint,
+        since=filter.since,
+        until=filter.until,
+    )
+
+
+def _group(
+    session: Session, fingerprint: str | None, queue: str, task: str, count: int, first: int, last: int
+) -> DeadGroup:
+    latest = session.row("select_latest_dead", fingerprint=fingerprint, queue=queue, task=task, died_at=last)
+    kind, message, reason = latest or (None, None, None)
+    told = f"{kind}: {message}" if kind and message else kind or reason or ""
+    return DeadGroup(fingerprint or "", queue, task, count, from_micros(first), from_micros(last), told)
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except FileNotFoundError:
+        return 0
+

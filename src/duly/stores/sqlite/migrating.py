@@ -1,0 +1,75 @@
+"""Bringing the tables to this release's version inside an open transaction. Takes no lock and commits nothing."""
+
+import sqlite3
+
+from duly.core.errors import MigrationNeeded
+from duly.stores.sqlite.session import Session
+from duly.stores.sqlite.statements import migrations
+
+
+def wanted() -> int:
+    """The version that this release works with."""
+    return migrations("duly")[-1].version
+
+
+def version_of(session: Session) -> int:
+    """The version in the file; 0 without our tables."""
+    if session.row("select_schema_table") is None:
+        return 0
+    return int(session.value("select_schema_version") or 0)
+
+
+def apply_missing(session: Session, prefix: str, path: str) -> list[str]:
+    """Run what is missing, in the caller's transaction; the names of what was applied."""
+    found = version_of(session)
+    if found > wanted():
+        raise too_new(path, found)
+    if found == 0:
+        session.run("create_schema_version")
+    else:
+        _check_applied(session, prefix, path)
+    applied = []
+    for migration in migrations(prefix):
+        if migration.version <= found:
+            continue
+        for statement in migration.statements:
+            session.text(statement)
+        session.run(
+            "insert_schema_version",
+            version=migration.version,
+            name=migration.name,
+            checksum=migration.checksum,
+            applied_at=session.now,
+        )
+        applied.append(f"{migration.version:04d}_{migration.name}")
+    return applied
+
+
+def too_new(path: str, found: int) -> MigrationNeeded:
+    return MigrationNeeded(
+        f"{path} has schema version {found}, made by a newer release of duly; this one knows {wanted()}. "
+        "Deploy the newer release here too",
+        found=found,
+        wanted=wanted(),
+    )
+
+
+def _check_applied(session: Session, prefix: str, path: str) -> None:
+    shipped = {migration.version: migration.checksum for migration in migrations(prefix)}
+    for version, name, checksum in session.rows("select_schema_versions"):
+        if shipped.get(version) != checksum:
+            raise MigrationNeeded(
+                f"migration {version} ({name}) in {path} is not the one of this release; "
+                "use the release that made the file, or start with a new file",
+                found=version,
+                wanted=wanted(),
+            )
+
+
+def script(prefix: str) -> str:
+    """What `apply_missing` runs from nothing, for people to read."""
+    return "\n\n".join(f"{statement};" for migration in migrations(prefix) for statement in migration.statements) + "\n"
+
+
+def library() -> str:
+    return sqlite3.sqlite_version

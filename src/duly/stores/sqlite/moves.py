@@ -1,0 +1,231 @@
+"""Rows on their way from one state table to the next, collected and written with few statements.
+
+Knows where a row goes and what it holds; decides nothing and deletes nothing from where it stood.
+"""
+
+import json
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from duly.core.fingerprint import ErrorRecord
+from duly.core.job import Counters
+from duly.core.lifecycle import Event, State
+from duly.core.names import key_of, suspect_key
+from duly.stores.faults import DataFault
+from duly.stores.sqlite.session import Session, Value
+
+INLINE_RESULT: Final = 8 * 1024
+UNTOUCHED: Final = Counters()
+
+_NO_ERROR: Final[dict[str, Value]] = {
+    "error_type": None,
+    "error_message": None,
+    "error_traceback": None,
+    "fingerprint": None,
+}
+
+Values = dict[str, Value]
+
+
+class Subject(NamedTuple):
+    """A job as every table needs it: who it is and what it went through."""
+
+    id: int
+    run: int
+    queue: str
+    task: str
+    tenant: str
+    correlation_id: str | None
+    enqueued_at: int
+    priority: int
+    counters: Counters
+    expires_at: int | None = None
+
+
+@lru_cache(maxsize=4096)
+def lane_of(queue: str, suspect: bool) -> int:
+    """The key of a queue's lane; jobs with a loss behind them stand apart."""
+    return suspect_key(queue) if suspect else key_of(queue)
+
+
+@lru_cache(maxsize=4096)
+def task_key(name: str) -> int:
+    return key_of(name)
+
+
+class Moves:
+    """Rows to insert in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ready: list[Values] = []
+        self._scheduled: list[Values] = []
+        self._finished: list[Values] = []
+        self._results: list[Values] = []
+        self._dead: list[Values] = []
+        self._attempts: list[Values] = []
+
+    def ready(self, job: Subject) -> None:
+        """To the tail of its lane; the position is drawn when written."""
+        row = _waiting(job)
+        row["ready_at"] = self._session.now
+        self._ready.append(row)
+
+    def scheduled(self, job: Subject, run_at: int) -> None:
+        row = _waiting(job)
+        row["run_at"] = run_at
+        self._scheduled.append(row)
+
+    def finished(
+        self,
+        job: Subject,
+        status: State,
+        *,
+        incarnation: int | None = None,
+        started_at: int | None = None,
+        reason: str | None = None,
+        note: str | None = None,
+        result: bytes | None = None,
+    ) -> None:
+        counters, inline = job.counters, result
+        if result is not None and len(result) > INLINE_RESULT:
+            self._results.append({"id": job.id, "result": result})
+            inline = None
+        self._finished.append(
+            {
+                "id": job.id,
+                "queue": job.queue,
+                "queue_key": lane_of(job.queue, False),
+                "task": job.task,
+                "tenant": job.tenant,
+                "status": status.value,
+                "run": job.run,
+                "failed": counters.failed,
+                "lost": counters.lost,
+                "interrupted": counters.interrupted,
+                "snoozed": counters.snoozed,
+                "incarnation": incarnation,
+                "enqueued_at": job.enqueued_at,
+                "started_at": started_at,
+                "finished_at": self._session.now,
+                "reason": _readable(reason),
+                "note": _readable(note),
+                "result": inline,
+                "correlation_id": job.correlation_id,
+            }
+        )
+
+    def dead(
+        self,
+        job: Subject,
+        *,
+        incarnation: int | None = None,
+        started_at: int | None = None,
+        reason: str | None = None,
+        note: str | None = None,
+        error: ErrorRecord | None = None,
+    ) -> None:
+        counters = job.counters
+        self._dead.append(
+            {
+                "id": job.id,
+                "queue": job.queue,
+                "task": job.task,
+                "tenant": job.tenant,
+                "run": job.run,
+                "failed": counters.failed,
+                "lost": counters.lost,
+                "interrupted": counters.interrupted,
+                "snoozed": counters.snoozed,
+                "incarnation": incarnation,
+                "enqueued_at": job.enqueued_at,
+                "started_at": started_at,
+                "died_at": self._session.now,
+                "reason": _readable(reason),
+                "note": _readable(note),
+                **_error(error),
+            }
+        )
+
+    def attempt(
+        self,
+        job: Subject,
+        event: Event,
+        incarnation: int,
+        started_at: int | None,
+        reason: str | None = None,
+        error: ErrorRecord | None = None,
+    ) -> None:
+        self._attempts.append(
+            {
+                "id": job.id,
+                "run": job.run,
+                "event": event.value,
+                "incarnation": incarnation,
+                "started_at": started_at,
+                "ended_at": self._session.now,
+                "reason": _readable(reason),
+                **_error(error),
+            }
+        )
+
+    def flush(self) -> None:
+        """Write everything collected; ready rows get fresh positions in the order they came."""
+        session = self._session
+        if self._ready:
+            first = session.numbers(len(self._ready))
+            for offset, row in enumerate(self._ready):
+                row["pos"] = first + offset
+            session.many("insert_ready", self._ready)
+            session.rings = True
+        session.many("insert_scheduled", self._scheduled)
+        session.many("insert_finished", self._finished)
+        session.many("insert_result", self._results)
+        session.many("insert_dead", self._dead)
+        session.many("insert_attempt", self._attempts)
+        for rows in (self._ready, self._scheduled, self._finished, self._results, self._dead, self._attempts):
+            rows.clear()
+
+
+def _waiting(job: Subject) -> Values:
+    counters = job.counters
+    return {
+        "id": job.id,
+        "queue": lane_of(job.queue, counters.lost > 0),
+        "task": task_key(job.task),
+        "priority": job.priority,
+        "run": job.run,
+        "failed": counters.failed,
+        "lost": counters.lost,
+        "interrupted": counters.interrupted,
+        "snoozed": counters.snoozed,
+        "expires_at": job.expires_at,
+    }
+
+
+def _error(error: ErrorRecord | None) -> Values:
+    if error is None:
+        return _NO_ERROR
+    return {
+        "error_type": _readable(error.type),
+        "error_message": _readable(error.message),
+        "error_traceback": _readable(error.traceback),
+        "fingerprint": error.fingerprint,
+    }
+
+
+def _readable(text: str | None) -> str | None:
+    # SQLite would take it; PostgreSQL refuses it, and a job must not end differently there.
+    if text is not None and "\0" in text:
+        raise DataFault("a text to store holds a NUL character")
+    return text
+
+
+def pairs(tokens: list[tuple[int, int]]) -> str:
+    """(id, run) pairs as the statements take them."""
+    return json.dumps(tokens)
+
+
+def ids_text(ids: list[int]) -> str:
+    return json.dumps(ids)
+

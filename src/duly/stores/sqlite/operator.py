@@ -1,0 +1,190 @@
+"""Acts of a person: the OperatorStore on SQLite. Each act is one transaction per chunk of jobs."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from duly.core.filters import Filter
+from duly.core.job import Incarnation, JobId
+from duly.core.lifecycle import State
+from duly.stores.protocol import OperationRecord, Pause
+from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.ends import cancelled_by
+from duly.stores.sqlite.moves import UNTOUCHED, Moves, Subject, ids_text
+from duly.stores.sqlite.retention import forget
+from duly.stores.sqlite.session import Session
+from duly.stores.sqlite.times import span, to_micros
+from duly.stores.sqlite.views import operation_of, pause_of
+from duly.stores.sqlite.waiting import Waiting, enter_ready, jobs_of, row_of, subject_of, waiting_of
+
+_CHUNK: Final = 500
+
+
+class SQLiteOperator:
+    """See duly.stores.protocol.OperatorStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def cancel(self, ids: Sequence[JobId], by: str, reason: str) -> dict[JobId, State]:
+        """With one writer the wish and its granting are one transaction."""
+        answer: dict[JobId, State] = {}
+        for chunk in _chunks(ids):
+            with self._database.write() as session:
+                waiting = _take(session, chunk, "ready", "scheduled", "blocked")
+                stored = jobs_of(session, [one.id for one in waiting])
+                moves = Moves(session)
+                for one in waiting:
+                    moves.finished(
+                        subject_of(one, stored[one.id]), State.cancelled, reason=reason, note=cancelled_by(by)
+                    )
+                moves.flush()
+                running = [id for (id,) in session.rows("select_running", ids=ids_text([*chunk]))]
+                session.many(
+                    "insert_wish", [{"id": id, "by": by, "reason": reason, "at": session.now} for id in running]
+                )
+                answer.update((JobId(one.id), State.cancelled) for one in waiting)
+                answer.update((JobId(id), State.running) for id in running)
+        return answer
+
+    def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:
+        """dead, cancelled, skipped -> ready in the order given; an expiry of old holds no more."""
+        moved: list[JobId] = []
+        for chunk in _chunks(ids):
+            with self._database.write() as session:
+                rows = session.rows("select_redrivable", ids=ids_text([*chunk]))
+                moves = Moves(session)
+                for id, run, queue, task, tenant, correlation_id, enqueued_at, own_priority in rows:
+                    chosen = own_priority if priority is None else priority
+                    moves.ready(Subject(id, run, queue, task, tenant, correlation_id, enqueued_at, chosen, UNTOUCHED))
+                    moved.append(JobId(id))
+                found = ids_text([row[0] for row in rows])
+                session.run("delete_finished", ids=found)
+                session.run("delete_dead", ids=found)
+                moves.flush()
+        return moved
+
+    def purge(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
+        purged: list[JobId] = []
+        for chunk in _chunks(ids):
+            with self._database.write() as session:
+                found = [JobId(id) for (id,) in session.rows("select_these_dead", ids=ids_text([*chunk]))]
+                forget(session, found)
+                purged += found
+        return purged
+
+    def run_now(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
+        """scheduled -> the tail of ready; a job that is ready keeps its place."""
+        moved: list[JobId] = []
+        for chunk in _chunks(ids):
+            with self._database.write() as session:
+                due = _take(session, chunk, "scheduled")
+                enter_ready(session, due)
+                ready = session.rows("select_these_ready", ids=ids_text([*chunk]))
+                moved += [JobId(row[0]) for row in ready]
+        return moved
+
+    def run_at(self, ids: Sequence[JobId], at: datetime, by: str, reason: str) -> list[JobId]:
+        moved: list[JobId] = []
+        for chunk in _chunks(ids):
+            with self._database.write() as session:
+                waiting = _take(session, chunk, "ready", "scheduled")
+                session.many("insert_scheduled", [{**row_of(one), "run_at": to_micros(at)} for one in waiting])
+                # The new time may be earlier than the one that the promoter waits for.
+                session.rings = session.rings or bool(waiting)
+                moved += [JobId(one.id) for one in waiting]
+        return moved
+
+    def reprioritise(self, ids: Sequence[JobId], priority: int, by: str, reason: str) -> list[JobId]:
+        """A ready job goes to the tail of its new lane; the others keep where and how long they wait."""
+        moved: list[JobId] = []
+        for chunk in _chunks(ids):
+            with self._database.write() as session:
+                text = ids_text([*chunk])
+                for table in ("scheduled", "blocked"):
+                    rows = session.rows(f"select_these_{table}", ids=text)
+                    changes = [{"id": row[0], "priority": priority} for row in rows]
+                    session.many(f"update_{table}_priority", changes)
+                    moved += [JobId(row[0]) for row in rows]
+                ready = _take(session, chunk, "ready")
+                enter_ready(session, [one._replace(priority=priority) for one in ready])
+                moved += [JobId(one.id) for one in ready]
+        return moved
+
+    def pause(self, target: str, lasting: timedelta | None, by: str, reason: str) -> Pause:
+        with self._database.write() as session:
+            until = None if lasting is None else session.now + span(lasting)
+            session.run("upsert_pause", target=target, until=until, by=by, reason=reason, at=session.now)
+            return pause_of((target, until, by, reason, session.now))
+
+    def resume(self, target: str, by: str, reason: str) -> bool:
+        """Queues give their jobs again at once; jobs set aside for a task come back with the next sweep."""
+        with self._database.write() as session:
+            held = session.value("delete_pause", target=target, now=session.now)
+            session.rings = bool(held)
+            return bool(held)
+
+    def drain_worker(self, incarnation: Incarnation) -> bool:
+        with self._database.write() as session:
+            return session.run("update_draining", incarnation=incarnation) == 1
+
+    def draining(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]:
+        with self._database.read() as session:
+            rows = session.rows("select_draining", incarnations=ids_text([*incarnations]))
+        return frozenset(Incarnation(incarnation) for (incarnation,) in rows)
+
+    def start_operation(
+        self,
+        verb: str,
+        filter: Filter,
+        rate: float | None,
+        priority: int | None,
+        total: int,
+        by: str,
+        reason: str,
+    ) -> OperationRecord:
+        with self._database.write() as session:
+            id = session.value(
+                "insert_operation",
+                verb=verb,
+                filter=filter.to_json().decode(),
+                rate=rate,
+                priority=priority,
+                total=total,
+                by=by,
+                reason=reason,
+                now=session.now,
+                upto=session.value("select_seq"),
+            )
+            return operation_of(session.rows("select_operation", id=id)[0])
+
+    def set_operation(self, id: int, state: str) -> OperationRecord | None:
+        with self._database.write() as session:
+            if session.run("update_operation_state", id=id, state=state, now=session.now) == 0:
+                return None
+            return operation_of(session.rows("select_operation", id=id)[0])
+
+    def advance_operation(self, id: int, cursor: int, done: int, skipped: int, ended: bool) -> bool:
+        """`done` and `skipped` are of this step."""
+        with self._database.write() as session:
+            step = {"cursor": cursor, "done": done, "skipped": skipped, "ended": ended}
+            return session.run("update_operation_cursor", id=id, now=session.now, **step) == 1
+
+
+def _chunks(ids: Sequence[JobId]) -> Iterator[Sequence[JobId]]:
+    """Each chunk is a transaction of its own, so that no act holds the write lock for long."""
+    for start in range(0, len(ids), _CHUNK):
+        yield ids[start : start + _CHUNK]
+
+
+def _take(session: Session, ids: Sequence[int], *tables: str) -> list[Waiting]:
+    """Remove waiting jobs from where they stand, as far as they stand in these tables."""
+    text = json.dumps([*dict.fromkeys(ids)])
+    taken: list[Waiting] = []
+    for table in tables:
+        found = [waiting_of(row) for row in session.rows(f"select_these_{table}", ids=text)]
+        session.many(f"delete_{table}", [{"id": one.id} for one in found])
+        taken += found
+    return taken
+

@@ -1,0 +1,2 @@
+-- Ids of finished jobs of one status, the oldest first. Lock: none. Index: primary key, in order.
+select id from {prefix}_finished where status = :value and id > :edge order by id asc limit :most

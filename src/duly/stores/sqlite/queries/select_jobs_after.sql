@@ -1,0 +1,2 @@
+-- Ids of jobs, the oldest first. Lock: none. Index: primary key, in order.
+select id from {prefix}_job where true and id > :edge order by id asc limit :most

@@ -1,0 +1,8 @@
+-- Which of these jobs can be redriven, with what their next rows need. Lock: the write lock, taken before. Index: id.
+select j.id, coalesce(f.run, d.run), j.queue, j.task, j.tenant, j.correlation_id, j.enqueued_at, j.priority
+from json_each(:ids) as asked
+cross join {prefix}_job as j on j.id = asked.value
+left join {prefix}_finished as f on f.id = j.id and f.status in ('cancelled', 'skipped')
+left join {prefix}_dead as d on d.id = j.id
+where f.id is not null or d.id is not null
+order by asked.key

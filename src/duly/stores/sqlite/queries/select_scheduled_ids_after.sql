@@ -1,0 +1,2 @@
+-- Ids of scheduled jobs, the oldest first. Lock: none. Index: primary key, in order.
+select id from {prefix}_scheduled where true and id > :edge order by id asc limit :most

@@ -1,0 +1,109 @@
+"""Retention: finished jobs and announced dead letters leave, oldest first, in short chunks. Touches no live job."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from duly.core.defaults import PURGE_NOTICE
+from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.moves import ids_text
+from duly.stores.sqlite.session import Session
+from duly.stores.sqlite.times import from_micros, span
+
+# Deleting so many jobs with all that hangs on them holds the write lock for about 10 ms.
+_CHUNK: Final = 500
+
+
+def retain(
+    database: Database,
+    keep: Mapping[str, timedelta],
+    keep_dead: Mapping[str, timedelta],
+    default: timedelta,
+    default_dead: timedelta,
+    most: int,
+) -> int:
+    """Delete at most `most` jobs whose time is over; how many there were."""
+    with database.read() as session:
+        queues = session.rows("select_finished_queues")
+        dead_queues = [queue for (queue,) in session.rows("select_dead_queues")]
+    deleted = 0
+    for key, queue in queues:
+        kept = span(keep.get(queue, default))
+        while deleted < most and (found := _retire(database, key, kept, min(_CHUNK, most - deleted))):
+            deleted += found
+    for queue in dead_queues:
+        kept = span(keep_dead.get(queue, default_dead))
+        while deleted < most and (found := _retire_dead(database, queue, kept, min(_CHUNK, most - deleted))):
+            deleted += found
+    return deleted
+
+
+def announce_dead(
+    database: Database, keep_dead: Mapping[str, timedelta], default_dead: timedelta, ahead: timedelta
+) -> list[tuple[str, int, datetime]]:
+    """Per queue, how many dead letters go within `ahead` and from when; the first telling starts their notice."""
+    told = []
+    with database.read() as session:
+        queues = [queue for (queue,) in session.rows("select_dead_queues")]
+    for queue in queues:
+        keep = span(keep_dead.get(queue, default_dead))
+        with database.read() as session:
+            before = session.now + span(ahead) - keep
+            row = session.row(
+                "select_doomed", queue=queue, before=before, keep=keep, now=session.now, notice=span(PURGE_NOTICE)
+            )
+        count, first, unannounced = row or (0, None, 0)
+        if not count or first is None:
+            continue
+        if unannounced:
+            with database.write() as session:
+                session.run("update_announced", queue=queue, before=before, now=session.now)
+        told.append((queue, int(count), from_micros(first)))
+    return told
+
+
+def forget(session: Session, ids: Sequence[int]) -> None:
+    """Delete everything about jobs that are finished or dead."""
+    text = ids_text([*ids])
+    for statement in (
+        "delete_tags",
+        "delete_jobs",
+        "delete_finished",
+        "delete_dead",
+        "delete_results",
+        "delete_attempts",
+        "delete_wishes",
+        "delete_progress",
+    ):
+        session.run(statement, ids=text)
+
+
+def _retire(database: Database, key: int, keep: int, most: int) -> int:
+    # Looked up without a lock first: nearly every call finds nothing.
+    with database.read() as session:
+        if not session.rows("select_retired", queue_key=key, before=session.now - keep, most=1):
+            return 0
+    with database.write() as session:
+        rows = session.rows("select_retired", queue_key=key, before=session.now - keep, most=most)
+        forget(session, [id for (id,) in rows])
+    return len(rows)
+
+
+def _retire_dead(database: Database, queue: str, keep: int, most: int) -> int:
+    notice = span(PURGE_NOTICE)
+    with database.read() as session:
+        now = session.now
+        if not session.rows(
+            "select_retired_dead", queue=queue, before=now - keep, announced_before=now - notice, most=1
+        ):
+            return 0
+    with database.write() as session:
+        rows = session.rows(
+            "select_retired_dead",
+            queue=queue,
+            before=session.now - keep,
+            announced_before=session.now - notice,
+            most=most,
+        )
+        forget(session, [id for (id,) in rows])
+    return len(rows)

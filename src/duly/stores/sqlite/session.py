@@ -1,0 +1,59 @@
+"""One open transaction and the statements that may run in it. Begins and ends nothing; knows no lock."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from duly.stores.sqlite.statements import Statements
+
+Value = str | int | float | bytes | None
+Row = tuple[Any, ...]
+
+
+class Session:
+    """A cursor of our own on a connection, ours or the caller's, plus the time of this transaction.
+
+    Every answer is fetched whole: an unfinished SELECT would block commits in rollback mode.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, statements: Statements, now: int) -> None:
+        # Not connection.cursor(): a subclass may hand out cursors of another kind.
+        self._cursor = sqlite3.Connection.cursor(connection, sqlite3.Cursor)
+        self._cursor.row_factory = None
+        self._statements = statements
+        self.now = now
+        """Microseconds since 1970 UTC, read after the lock was taken."""
+        self.rings = False
+        """Set when something became ready, so that workers are woken after the commit."""
+
+    def rows(self, name: str, /, **values: Value) -> list[Row]:
+        return self._cursor.execute(self._statements[name], values).fetchall()
+
+    def row(self, name: str, /, **values: Value) -> Row | None:
+        found = self._cursor.execute(self._statements[name], values).fetchall()
+        return found[0] if found else None
+
+    def value(self, name: str, /, **values: Value) -> Any:
+        """The first column of the first row; None without one."""
+        found = self.row(name, **values)
+        return None if found is None else found[0]
+
+    def run(self, name: str, /, **values: Value) -> int:
+        """How many rows a write touched."""
+        return self._cursor.execute(self._statements[name], values).rowcount
+
+    def many(self, name: str, rows: Sequence[dict[str, Value]]) -> None:
+        if rows:
+            self._cursor.executemany(self._statements[name], rows)
+
+    def text(self, statement: str) -> None:
+        """Run a statement of a migration."""
+        self._cursor.execute(statement)
+
+    def numbers(self, count: int) -> int:
+        """Take `count` numbers of the one sequence for ids and positions; the first of them."""
+        last = self.value("update_seq", count=count)
+        return int(last) - count + 1
+
+    def close(self) -> None:
+        self._cursor.close()

@@ -1,0 +1,232 @@
+"""What some worker must do from time to time: the UpkeepStore on SQLite, but for retention, which has its own file.
+
+Looks before it locks: a round without work takes no write lock, and one with work takes it for short chunks.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from duly.core.durations import format_duration
+from duly.core.lifecycle import State
+from duly.stores.protocol import Swept
+from duly.stores.sqlite import claims, ends, retention, sampling
+from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.ends import Held
+from duly.stores.sqlite.leases import lose
+from duly.stores.sqlite.moves import Moves
+from duly.stores.sqlite.session import Session
+from duly.stores.sqlite.times import MICROSECOND, span
+from duly.stores.sqlite.waiting import (
+    PAUSED,
+    UNKNOWN,
+    Waiting,
+    enter_ready,
+    expire,
+    jobs_of,
+    subject_of,
+    waiting_of,
+)
+
+# A chunk of so many moves holds the write lock for about 10 ms.
+_CHUNK: Final = 500
+_SWEEP: Final = "sweep"
+_EVERY: Final = 1_000_000
+# A sweep may take one twentieth of the time.
+_SHARE: Final = 20
+
+Step = Callable[[Session], int]
+
+
+class SQLiteUpkeep:
+    """See duly.stores.protocol.UpkeepStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def promote(self, most: int = 1000) -> tuple[int, timedelta | None]:
+        """scheduled -> ready for what is due, in chunks."""
+        moved = 0
+        while True:
+            with self._database.read() as session:
+                due, now = session.value("select_next_due"), session.now
+            if due is None:
+                return moved, None
+            if due > now or moved >= most:
+                return moved, (due - now) * MICROSECOND
+            with self._database.write() as session:
+                moved += _promote(session, min(_CHUNK, most - moved))
+
+    def sweep(self, unknown_after: timedelta, poison: int, grace: timedelta) -> Swept:
+        """One round, at most once a second for all workers together."""
+        if not self._take_turn():
+            return Swept(ran=False)
+        started = time.monotonic()
+        late = span(grace)
+        with self._database.read() as session:
+            row = session.row("select_upkeep", now=session.now, before=session.now - late) or ()
+            orphaned, overdue, ready, scheduled, blocked, pauses = map(bool, row)
+        swept = Swept(
+            orphans=self._in_chunks(orphaned, lambda session: _lose_orphans(session, poison)),
+            overdue=self._in_chunks(overdue, lambda session: _lose_overdue(session, late, poison)),
+            expired=self._in_chunks(ready, lambda session: _expire(session, "ready"))
+            + self._in_chunks(scheduled, lambda session: _expire(session, "scheduled"))
+            + self._in_chunks(blocked, lambda session: _expire(session, "blocked")),
+            unparked=self._unpark(pauses),
+            abandoned=self._abandon(unknown_after),
+        )
+        sampling.sample(self._database)
+        self._note_cost(time.monotonic() - started)
+        return swept
+
+    def parked_tasks(self) -> tuple[str, ...]:
+        with self._database.read() as session:
+            return tuple(name for _, name in session.rows("select_parked_tasks", cause=UNKNOWN) if name)
+
+    def retain(
+        self,
+        keep: Mapping[str, timedelta],
+        keep_dead: Mapping[str, timedelta],
+        default: timedelta,
+        default_dead: timedelta,
+        most: int = 2000,
+    ) -> int:
+        return retention.retain(self._database, keep, keep_dead, default, default_dead, most)
+
+    def announce_dead(
+        self, keep_dead: Mapping[str, timedelta], default_dead: timedelta, ahead: timedelta
+    ) -> list[tuple[str, int, datetime]]:
+        return retention.announce_dead(self._database, keep_dead, default_dead, ahead)
+
+    def _take_turn(self) -> bool:
+        with self._database.read() as session:
+            row = session.row("select_sweep", name=_SWEEP)
+        last_at, cost = row or (None, 0)
+        # A time to come was written under another clock.
+        if last_at is not None and 0 <= session.now - last_at < max(_EVERY, _SHARE * cost):
+            return False
+        with self._database.write() as session:
+            return session.run("upsert_sweep", name=_SWEEP, now=session.now, position=cost, seen=last_at) == 1
+
+    def _note_cost(self, seconds: float) -> None:
+        cost = int(seconds * 1_000_000)
+        if cost * _SHARE > _EVERY:
+            with self._database.write() as session:
+                session.run("update_sweep_position", name=_SWEEP, position=cost)
+
+    def _in_chunks(self, needed: bool, step: Step) -> int:
+        moved = 0
+        while needed:
+            with self._database.write() as session:
+                found = step(session)
+            moved += found
+            needed = found == _CHUNK
+        return moved
+
+    def _unpark(self, lapsed: bool) -> int:
+        """blocked -> ready for tasks that are paused no more."""
+        if lapsed:
+            with self._database.write() as session:
+                session.run("delete_lapsed_pauses", now=session.now)
+        with self._database.read() as session:
+            paused = claims.pauses(session).tasks
+            tasks = [task for task, _ in session.rows("select_parked_tasks", cause=PAUSED) if task not in paused]
+        return sum(self._in_chunks(True, lambda session, task=task: _resume(session, task)) for task in tasks)
+
+    def _abandon(self, unknown_after: timedelta) -> int:
+        """blocked -> dead for tasks that no live worker knows."""
+        with self._database.read() as session:
+            parked = session.rows("select_parked_tasks", cause=UNKNOWN)
+            if not parked:
+                return 0
+            known = {name for (tasks,) in session.rows("select_known_tasks") for name in json.loads(tasks)}
+        waited = span(unknown_after)
+        told = format_duration(unknown_after)
+        return sum(
+            self._in_chunks(True, lambda session, task=task, name=name: _bury(session, task, name, waited, told))
+            for task, name in parked
+            if name not in known
+        )
+
+
+def _promote(session: Session, most: int) -> int:
+    rows = session.rows("select_due", now=session.now, most=most)
+    due: list[Waiting] = []
+    expired: list[Waiting] = []
+    wished: dict[int, tuple[str, str]] = {}
+    for *row, by, reason in rows:
+        waiting = waiting_of(tuple(row))
+        if reason is not None:
+            wished[waiting.id] = (by, reason)
+        if waiting.expires_at is not None and waiting.expires_at <= session.now:
+            expired.append(waiting)
+        elif reason is None:
+            due.append(waiting)
+    session.many("delete_scheduled", [{"id": row[0]} for row in rows])
+    enter_ready(session, due)
+    expire(session, expired)
+    gone = {one.id for one in expired}
+    _cancel(session, [waiting_of(row[:11]) for row in rows if row[0] in wished and row[0] not in gone], wished)
+    return len(rows)
+
+
+def _cancel(session: Session, waiting: list[Waiting], wished: Mapping[int, tuple[str, str]]) -> None:
+    if not wished:
+        return
+    stored = jobs_of(session, [one.id for one in waiting])
+    moves = Moves(session)
+    for one in waiting:
+        by, reason = wished[one.id]
+        moves.finished(
+            subject_of(one, stored[one.id]), State.cancelled, reason=reason, note=ends.cancelled_by(by)
+        )
+    moves.flush()
+    session.run("delete_wishes", ids=json.dumps([*wished]))
+
+
+def _lose_orphans(session: Session, poison: int) -> int:
+    held = [Held(row) for row in session.rows("select_orphans", most=_CHUNK)]
+    return _lose(session, held, "its worker is gone", poison)
+
+
+def _lose_overdue(session: Session, late: int, poison: int) -> int:
+    held = [Held(row) for row in session.rows("select_overdue", before=session.now - late, most=_CHUNK)]
+    return _lose(session, held, "it ran past its deadline", poison)
+
+
+def _lose(session: Session, held: list[Held], reason: str, poison: int) -> int:
+    moves = Moves(session)
+    for attempt in held:
+        lose(moves, attempt, reason, poison, witnessed=False)
+    ends.release(session, held)
+    moves.flush()
+    return len(held)
+
+
+def _expire(session: Session, table: str) -> int:
+    waiting = [waiting_of(row) for row in session.rows(f"select_expired_{table}", now=session.now, most=_CHUNK)]
+    session.many(f"delete_{table}", [{"id": one.id} for one in waiting])
+    return expire(session, waiting)
+
+
+def _resume(session: Session, task: int) -> int:
+    waiting = [waiting_of(row) for row in session.rows("select_paused", task=task, most=_CHUNK)]
+    session.many("delete_blocked", [{"id": one.id} for one in waiting])
+    enter_ready(session, waiting)
+    return len(waiting)
+
+
+def _bury(session: Session, task: int, name: str, waited: int, told: str) -> int:
+    rows = session.rows("select_parked_since", task=task, before=session.now - waited, most=_CHUNK)
+    waiting = [waiting_of(row) for row in rows]
+    if not waiting:
+        return 0
+    stored = jobs_of(session, [one.id for one in waiting])
+    moves = Moves(session)
+    for one in waiting:
+        moves.dead(subject_of(one, stored[one.id]), reason=f"no worker has known the task {name!r} for {told}")
+    session.many("delete_blocked", [{"id": one.id} for one in waiting])
+    moves.flush()
+    return len(waiting)

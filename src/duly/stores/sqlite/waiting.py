@@ -1,0 +1,96 @@
+"""Jobs that wait, as rows of the waiting tables: what they hold, and how they go on without running."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from duly.core.defaults import INLINE_PAYLOAD
+from duly.core.job import Counters
+from duly.core.lifecycle import State
+from duly.stores.sqlite.moves import Moves, Subject, ids_text
+from duly.stores.sqlite.session import Row, Session, Value
+
+# Causes of being blocked.
+UNKNOWN: Final = 1
+PAUSED: Final = 2
+
+
+class Waiting(NamedTuple):
+    """One row of ready, scheduled or blocked; `pos` is 0 where the table has none."""
+
+    id: int
+    task: int
+    lane: int
+    priority: int
+    pos: int
+    run: int
+    counters: Counters
+    expires_at: int | None
+
+
+def jobs_of(session: Session, ids: Sequence[int]) -> dict[int, Row]:
+    """The stored side of jobs; payloads only up to the inline size."""
+    rows = session.rows("select_jobs", ids=ids_text([*ids]), inline=INLINE_PAYLOAD)
+    return {row[0]: row for row in rows}
+
+
+def expire(session: Session, waiting: Sequence[Waiting]) -> int:
+    """Record jobs, already taken from where they waited, as skipped because their time is over."""
+    if not waiting:
+        return 0
+    stored = jobs_of(session, [one.id for one in waiting])
+    moves = Moves(session)
+    for one in waiting:
+        moves.finished(subject_of(one, stored[one.id]), State.skipped, reason="expired")
+    moves.flush()
+    return len(waiting)
+
+
+def subject_of(waiting: Waiting, stored: Row) -> Subject:
+    return Subject(
+        waiting.id,
+        waiting.run,
+        stored[1],
+        stored[2],
+        stored[4],
+        stored[6],
+        stored[9],
+        waiting.priority,
+        waiting.counters,
+        waiting.expires_at,
+    )
+
+
+def row_of(waiting: Waiting) -> dict[str, Value]:
+    """The columns that the waiting tables share."""
+    counters = waiting.counters
+    return {
+        "id": waiting.id,
+        "task": waiting.task,
+        "queue": waiting.lane,
+        "priority": waiting.priority,
+        "pos": waiting.pos,
+        "run": waiting.run,
+        "failed": counters.failed,
+        "lost": counters.lost,
+        "interrupted": counters.interrupted,
+        "snoozed": counters.snoozed,
+        "expires_at": waiting.expires_at,
+    }
+
+
+def waiting_of(row: Row) -> Waiting:
+    """From (id, queue, priority, pos, task, run, failed, lost, interrupted, snoozed, expires_at)."""
+    id, lane, priority, pos, task, run, failed, lost, interrupted, snoozed, expires_at = row
+    return Waiting(id, task, lane, priority, pos, run, Counters(failed, lost, interrupted, snoozed), expires_at)
+
+
+def enter_ready(session: Session, waiting: Sequence[Waiting]) -> None:
+    """Put jobs, already taken from where they waited, at the tails of their lanes, in the order given."""
+    if not waiting:
+        return
+    first = session.numbers(len(waiting))
+    session.many(
+        "insert_ready",
+        [{**row_of(one), "pos": first + offset, "ready_at": session.now} for offset, one in enumerate(waiting)],
+    )
+    session.rings = True
