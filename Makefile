@@ -10,9 +10,11 @@ BIN := .venv/bin
 JOBS ?= 2
 # `make test k=snooze` runs the tests whose names contain "snooze".
 SELECT := $(if $(k),-k '$(k)')
+# Each writes one page from the code, and with --check says whether the committed page is up to date.
+GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help setup demo dev test test-long check format typing docs scenarios mutants drill drill-short \
+.PHONY: help setup demo dev test test-long check format generate typing docs scenarios mutants drill drill-short \
 	bench bench-short ci ci-long clean
 
 help: ## Lists every target
@@ -32,7 +34,7 @@ demo: .venv/.ready ## Resizes photographs with a worker that is killed midway, a
 
 dev: .venv/.ready ## Runs a worker on the demo tasks over var/dev.db
 	@mkdir -p var
-	DULY_URL=sqlite:///var/dev.db $(BIN)/duly worker $(or $(app),duly.demo)
+	DULY_URL=sqlite:///var/dev.db $(BIN)/duly worker $(or $(app),duly.demo.app)
 
 test: services ## Runs the tests (k=WORDS: only those whose names match)
 	$(PYTEST) -n $(JOBS) $(SELECT)
@@ -45,11 +47,14 @@ check: .venv/.ready ## Lint, format, import contracts, types, generated pages
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
-	$(BIN)/python scripts/lifecycle_diagram.py --check
+	for page in $(GENERATED); do $(BIN)/python "scripts/$$page" --check; done
 
 format: .venv/.ready ## Formats the code and applies the safe fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+generate: .venv/.ready ## Writes the pages that are made from the code
+	for page in $(GENERATED); do $(BIN)/python "scripts/$$page"; done
 
 typing: .venv/.ready ## Checks the public types as a user sees them, with mypy and pyright
 	$(BIN)/mypy typing_tests
