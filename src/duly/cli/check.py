@@ -30,11 +30,11 @@ class Finding(Struct, frozen=True):
     """What is so, and what to do about it."""
 
 
-@click.command()
+@click.command(short_help="Find what is wrong, and how to put it right.")
 @common
-@click.argument("app", required=False, metavar="[APP]")
+@click.argument("module", required=False, metavar="[APP]")
 @click.pass_context
-def check(context: click.Context, app: str | None) -> None:
+def check(context: click.Context, module: str | None) -> None:
     """Look for what is wrong: declarations, settings, the store, jobs nobody can run, letters about to be deleted.
 
     Each finding says what to do. Then every setting with its value and where it comes from. Exit 1 if there is any
@@ -45,7 +45,7 @@ def check(context: click.Context, app: str | None) -> None:
     """
     session = session_of(context)
     findings: list[Finding] = []
-    opened = _opened(session, app, findings)
+    opened = _opened(session, module, findings)
     if opened is not None:
         findings += look(opened)
     rows = opened.settings.rows() if opened is not None else []
@@ -67,13 +67,13 @@ def check(context: click.Context, app: str | None) -> None:
         raise Failed(f"{counted(errors, 'error')} found")
 
 
-def _opened(session: Session, app: str | None, findings: list[Finding]) -> App | None:
+def _opened(session: Session, module: str | None, findings: list[Finding]) -> App | None:
     """The App; a failure to import it is a finding, and the store is still looked at."""
-    wants_code = app is not None or session.app_reference is not None
+    wants_code = module is not None or session.app_reference is not None
     try:
         if not wants_code:
             session.reference()
-        return session.app(app)
+        return session.app(module)
     except UsageError as error:
         if wants_code:
             findings.append(Finding("error", str(error)))

@@ -32,7 +32,7 @@ class _Shown:
         return progress(label, shown=shown, plain=self._headless)
 
 
-@click.command()
+@click.command(short_help="See jobs survive a killed worker.")
 @common
 @click.option(
     "--photos",

@@ -5,7 +5,6 @@ Knows every error that may reach the command line; prints nothing but through `r
 
 from __future__ import annotations
 
-import sqlite3
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -73,7 +72,6 @@ _KINDS: Mapping[type[BaseException], tuple[str, Exit]] = {
     DulyError: ("failed", Exit.failed),
     click.UsageError: ("usage", Exit.usage),
     click.ClickException: ("failed", Exit.failed),
-    sqlite3.Error: ("unreachable", Exit.unreachable),
     OSError: ("failed", Exit.failed),
 }
 

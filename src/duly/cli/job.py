@@ -29,7 +29,7 @@ ATTEMPTS: Final = (
 _LONG: Final = 2000
 
 
-@click.command()
+@click.command(short_help="One job with its attempts and errors.")
 @common
 @click.argument("id", type=int)
 @click.option(

@@ -16,13 +16,13 @@ from .session import session_of
 
 @click.command()
 @common
-@click.argument("app", required=False, metavar="[APP]")
+@click.argument("module", required=False, metavar="[APP]")
 @click.option(
     "--sql", is_flag=True, help="Print the SQL that makes everything from nothing; touch no database."
 )
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
 @click.pass_context
-def migrate(context: click.Context, app: str | None, sql: bool, check: bool) -> None:
+def migrate(context: click.Context, module: str | None, sql: bool, check: bool) -> None:
     """Make or renew duly's tables. Run it before new code starts; safe from many machines at once.
 
     With an APP it also writes the declared queues and tasks down, for `enqueue` by name and for owners in `status`.
@@ -34,7 +34,7 @@ def migrate(context: click.Context, app: str | None, sql: bool, check: bool) -> 
       duly migrate --sql > duly.sql
     """
     session = session_of(context)
-    opened = session.app(app) if app is not None else session.data()
+    opened = session.app(module) if module is not None else session.data()
     schema, call = opened.store.schema, opened.client.call
     if sql:
         click.echo(schema.sql())
@@ -54,7 +54,7 @@ def migrate(context: click.Context, app: str | None, sql: bool, check: bool) -> 
             wanted=wanted,
         )
     applied = call(schema.migrate)
-    declared = _declare(opened) if app is not None else ""
+    declared = _declare(opened) if module is not None else ""
     document = {"version": wanted, "before": found, "applied": list(applied)}
 
     def lines() -> list[str]:

@@ -30,7 +30,7 @@ COLUMNS = (
 )
 
 
-@click.group()
+@click.group(short_help="Bulk acts that the workers carry out.")
 @common
 def operations() -> None:
     """Bulk acts on more than 100 jobs: the workers carry them out, at the rate they were given.

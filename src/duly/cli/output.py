@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Final, Literal
+from functools import cache
+from typing import Final, Literal, get_args, get_type_hints
 
 import click
 import msgspec
@@ -89,7 +90,10 @@ class Out:
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], *, heading: bool = True) -> list[str]:
     """Align cells in columns two blanks apart; only the wide column is cut, at the terminal's edge."""
-    cells = [[cell or _EMPTY for cell in row] for row in rows]
+    cells = [
+        [cell or (_EMPTY if column.title else "") for cell, column in zip(row, columns, strict=True)]
+        for row in rows
+    ]
     if not cells and not heading:
         return []
     titles = [column.title for column in columns]
@@ -214,24 +218,24 @@ def plain(value: object) -> Json:
         case bytes():
             return _stored(value)
         case msgspec.Struct():
-            return _object((name, getattr(value, name)) for name in value.__struct_fields__)
+            spans = _spans(type(value))
+            return {
+                f"{name}_s" if name in spans else name: plain(getattr(value, name))
+                for name in value.__struct_fields__
+            }
         case Mapping():
-            return _object((str(name), item) for name, item in value.items())
-        case _ if hasattr(value, "__dataclass_fields__"):
-            return _object((name, getattr(value, name)) for name in value.__dataclass_fields__)
-        case tuple() if hasattr(value, "_fields"):
-            return _object(zip(value._fields, value, strict=True))
+            return {str(name): plain(item) for name, item in value.items()}
         case Iterable():
             return [plain(item) for item in value]
         case _:
             return str(value)
 
 
-def _object(pairs: Iterable[tuple[str, object]]) -> dict[str, Json]:
-    return {
-        f"{name}_s" if isinstance(item, timedelta) and not name.endswith("_s") else name: plain(item)
-        for name, item in pairs
-    }
+@cache
+def _spans(kind: type) -> frozenset[str]:
+    """The fields that hold spans, by their types: an absent span has the same name as a present one."""
+    hints = get_type_hints(kind)
+    return frozenset(name for name, hint in hints.items() if timedelta in {hint, *get_args(hint)})
 
 
 def _stored(data: bytes) -> Json:

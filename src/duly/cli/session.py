@@ -66,6 +66,10 @@ class Session:
                 self._apps[""].client.override(url=self.url)
         return self._apps[""]
 
+    def keep(self, reference: str, app: App) -> None:
+        """Use this App for a reference; the empty one stands for the store alone."""
+        self._apps[reference] = app
+
     def close(self) -> None:
         """Let go of every store that was opened."""
         for app in self._apps.values():

@@ -14,7 +14,7 @@ from .session import session_of
 
 @click.command()
 @common
-@click.argument("app", required=False, metavar="[APP]")
+@click.argument("module", required=False, metavar="[APP]")
 @click.option(
     "--queues", metavar="NAME[:SLOTS],…", help="Only these; mail:8 gives mail eight slots of its own."
 )
@@ -36,7 +36,7 @@ from .session import session_of
 @click.pass_context
 def worker(
     context: click.Context,
-    app: str | None,
+    module: str | None,
     queues: str | None,
     excepted: str | None,
     concurrency: int | None,
@@ -62,8 +62,8 @@ def worker(
 
     session = session_of(context)
     # Imported here first: what is wrong with the code or the settings is said before any process starts.
-    reference = session.reference(app)
-    session.app(app)
+    reference = session.reference(module)
+    session.app(module)
     options = WorkerOptions(
         queues=None if queues is None else read_queues(queues),
         except_queues=() if excepted is None else tuple(read_queues(excepted)),
