@@ -59,8 +59,8 @@ def with_job(job: Job) -> None:
 
 
 @jobs.task(queue="mail", isolation="process", ack="start", priority=10, expires="1h", aliases=["old"], name="new")
-def positional(job: Job, a: int, /, *rest: int, flag: bool = False, **more: str) -> list[int]:
-    return [a, *rest]
+def keywords(job: Job, a: int, *, flag: bool = False) -> list[int]:
+    return [a]
 
 
 @jobs.task(transient=[ConnectionError, lambda error: "busy" in str(error)])
@@ -75,7 +75,7 @@ def calls() -> None:
     assert_type(plain(1, b="y"), str)
     assert_type(called(1), int)
     assert_type(with_job(), None)
-    assert_type(positional(1, 2, 3, flag=True, other="x"), list[int])
+    assert_type(keywords(1, flag=True), list[int])
 
 
 async def acalls() -> None:

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
-from duly.client.blocking import refuse_blocking
 from duly.client.check import Check, check
 from duly.client.client import Client
 from duly.client.declaration import Ack, Declaration
@@ -202,7 +201,7 @@ class App:
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         """A connection of the store in a transaction that commits at the block's end, for `connection=`; blocks."""
-        refuse_blocking("jobs.transaction()", "async with jobs.atransaction()")
+        self.client.refuse_blocking("jobs.transaction()", "async with jobs.atransaction()")
         with self.client.reaching(), self.client.store.transaction() as connection:
             yield connection
 

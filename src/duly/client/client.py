@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
-from duly.client.blocking import be_strict
+from duly.client.blocking import be_strict, refuse_blocking
 from duly.client.registry import Registry
 from duly.client.settings import Settings, resolve, without_password
 from duly.core.backoff import Backoff
@@ -81,6 +81,11 @@ class Client:
             if self._opened is not None:
                 raise AlreadyOpen("this App is in use already; its settings can no longer change")
             self._settings = self.settings.overridden(**flags)
+
+    def refuse_blocking(self, call: str, instead: str) -> None:
+        """Warn, or raise under the setting `debug`, when the caller's event loop is running."""
+        _ = self.settings
+        refuse_blocking(call, instead)
 
     @property
     def store(self) -> Store:

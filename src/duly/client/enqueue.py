@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
-from duly.client.blocking import refuse_blocking
 from duly.client.client import Client
 from duly.client.draft import Draft
 from duly.client.enqueued import Enqueued
@@ -25,8 +24,10 @@ _SLICE: Final = ENQUEUE_BATCH
 
 def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
     """Store one job; blocks for one round trip."""
-    refuse_blocking(f"{draft.declaration.name}.enqueue()", f"await {draft.declaration.name}.aenqueue()")
     client, connection = draft.client, draft.options.connection
+    client.refuse_blocking(
+        f"{draft.declaration.name}.enqueue()", f"await {draft.declaration.name}.aenqueue()"
+    )
     job = new_job(draft, current.get())
     if connection is None:
         stored = client.call(client.store.jobs.enqueue, [job])
@@ -49,7 +50,7 @@ async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
 
 def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) -> list[Enqueued[T]]:
     """Store all or none, one round trip per 1,000; one answer per position. An empty iterable does nothing."""
-    refuse_blocking("enqueue_many()", "await jobs.aenqueue_many()")
+    client.refuse_blocking("enqueue_many()", "await jobs.aenqueue_many()")
     # All are checked before the store hears of the first, so that a generator holds no lock while it runs.
     kept, jobs = _prepared(client, drafts)
     if not jobs:
@@ -95,9 +96,7 @@ def new_job(draft: Draft[Any], inside: Job | None) -> NewJob:
     return NewJob(
         queue=queue,
         task=declaration.name,
-        args=declaration.handler.arguments.encode(
-            draft.args, draft.kwargs, max_bytes=settings.max_payload, max_nesting=settings.max_nesting
-        ),
+        args=declaration.handler.arguments.encode(draft.args, draft.kwargs, settings.bounds),
         priority=declaration.priority if options.priority is None else options.priority,
         delay=options.delay,
         run_at=options.run_at,

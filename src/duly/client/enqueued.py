@@ -11,7 +11,6 @@ from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeVar, overload
 
-from duly.client.blocking import refuse_blocking
 from duly.client.client import Client
 from duly.client.ended import ResultTimeout, ended
 from duly.client.handler import Handler
@@ -60,7 +59,7 @@ class Enqueued(Generic[T_co]):
         when it was never stored or is no longer kept. Refused inside a handler for a job of the same queue: it
         would wait for the slot that it occupies.
         """
-        refuse_blocking("result()", "await ….aresult()")
+        self._client.refuse_blocking("result()", "await ….aresult()")
         wait = _Wait(self, timeout)
         while True:
             try:
@@ -94,7 +93,7 @@ class Enqueued(Generic[T_co]):
             raise _gone(self.id)
         if record.state is not State.completed:
             raise ended(record)
-        return self._handler.result(record.result)
+        return self._handler.decode_result(record.result)
 
 
 class _Wait:

@@ -6,18 +6,17 @@ Looks at the function once, at decoration; its annotations are resolved at first
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from functools import cached_property
-from types import UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_type_hints
+
+import msgspec
 
 from duly.client.job import Job
-from duly.core.errors import UsageError
-from duly.core.payload import Arguments
+from duly.core.errors import PayloadError, UsageError
+from duly.core.payload import Arguments, decode_result, encode_result
 
 Isolation = Literal["loop", "thread", "process"]
-_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Handler:
@@ -29,13 +28,36 @@ class Handler:
         self.is_async = inspect.iscoroutinefunction(fn)
         self.place = _place(fn)
         """file:line, for messages."""
-        self.signature = inspect.signature(fn)
-        self.takes_job = self._job_stands_first()
+        self.arguments = Arguments(fn, job_type=Job)
+        """Their types are read at first use; UsageError then names an annotation that cannot be found."""
+
+    @property
+    def takes_job(self) -> bool:
+        """Whether the first parameter is the Job, by its annotation."""
+        return self.arguments.takes_job
+
+    def encode_result(self, value: object) -> tuple[bytes | None, str | None]:
+        """What the function returned, as JSON; or a note why it cannot be stored, which ends no attempt."""
+        if value is None:
+            return None, None
+        try:
+            return encode_result(value), None
+        except PayloadError as error:
+            return None, f"result not storable: {error}"
+
+    def decode_result(self, data: bytes | None) -> object:
+        """A stored result as the return annotation says; plain JSON where it says nothing that can be read."""
+        return None if data is None else decode_result(data, self._result_kind)
 
     @cached_property
-    def arguments(self) -> Arguments:
-        """Their types, resolved now. UsageError names a parameter whose annotation cannot be found."""
-        return Arguments(self.fn, skip=1 if self.takes_job else 0)
+    def _result_kind(self) -> Any:
+        try:
+            kind = get_type_hints(inspect.unwrap(self.fn), include_extras=True).get("return", Any)
+            msgspec.inspect.type_info(kind)
+        except Exception:
+            # An annotation may be any expression, and may be there for the type checker alone.
+            return Any
+        return kind
 
     def isolation(self, wanted: str) -> Isolation:
         """Where it runs: "auto" is the loop for async, a thread for def."""
@@ -59,33 +81,9 @@ class Handler:
 
     def callers_signature(self) -> inspect.Signature:
         """What `enqueue` takes: without the job."""
-        parameters = list(self.signature.parameters.values())
-        return self.signature.replace(parameters=parameters[1:] if self.takes_job else parameters)
-
-    def _job_stands_first(self) -> bool:
-        parameters = list(self.signature.parameters.values())
-        stray = [item for item in parameters[1:] if _is_job(item.annotation, self.fn)]
-        first = parameters[0] if parameters else None
-        stands_first = first is not None and _is_job(first.annotation, self.fn)
-        if (
-            first is not None
-            and stands_first
-            and (first.kind not in _POSITIONAL or first.default is not first.empty)
-        ):
-            stray, stands_first = [first], False
-        if stray:
-            raise UsageError(self._correction(stray[0], stands_first))
-        return stands_first
-
-    def _correction(self, job: inspect.Parameter, twice: bool) -> str:
-        others = [item for item in self.signature.parameters.values() if item is not job]
-        rest = ", ".join(str(item) for item in others)
-        head = "" if twice else f"{job.name}: Job" + (", " if rest else "")
-        kind = "async def" if self.is_async else "def"
-        return (
-            f"{self.place}: the job must be the first parameter and have no default; write\n"
-            f"    {kind} {self.fn.__name__}({head}{rest}): ..."
-        )
+        signature = inspect.signature(self.fn)
+        parameters = list(signature.parameters.values())
+        return signature.replace(parameters=parameters[1:] if self.takes_job else parameters)
 
 
 def _refuse_unfit(fn: object) -> None:
@@ -107,30 +105,3 @@ def _refuse_unfit(fn: object) -> None:
 def _place(fn: Callable[..., Any]) -> str:
     code = fn.__code__
     return f"{code.co_filename}:{code.co_firstlineno}"
-
-
-def _is_job(annotation: object, fn: Callable[..., Any]) -> bool:
-    if isinstance(annotation, str):
-        annotation = _evaluated(annotation, fn)
-    if isinstance(annotation, str):
-        # Importable for the type checker alone: the text is all there is.
-        return annotation.rpartition(".")[2] == "Job" and _imports_ours(fn)
-    if get_origin(annotation) in {Union, UnionType}:
-        return any(_is_job(part, fn) for part in get_args(annotation))
-    return isinstance(annotation, type) and issubclass(annotation, Job)
-
-
-def _evaluated(annotation: str, fn: Callable[..., Any]) -> object:
-    namespace: object = fn.__globals__
-    for part in annotation.strip("\"' ").split("."):
-        try:
-            namespace = namespace[part] if isinstance(namespace, dict) else getattr(namespace, part)
-        except (KeyError, AttributeError):
-            return annotation.strip("\"' ")
-    return namespace
-
-
-def _imports_ours(fn: Callable[..., Any]) -> bool:
-    """Whether the module could mean duly's Job at all: it has no Job of its own."""
-    module = sys.modules.get(fn.__module__)
-    return not hasattr(module, "Job")

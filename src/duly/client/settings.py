@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -33,6 +34,7 @@ from duly.client.setting_types import (
 from duly.core import defaults
 from duly.core.durations import compact_duration
 from duly.core.errors import UsageError
+from duly.core.payload import Bounds
 from duly.stores.urls import shown
 
 Kind = Literal["flag", "code", "environment", "pyproject.toml", "default"]
@@ -100,7 +102,7 @@ class SettingRow:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """The values in force. None means: whoever uses it decides by what it finds (store, terminal, cores)."""
 
@@ -136,6 +138,11 @@ class Settings:
     origins: Mapping[str, Origin] = field(repr=False)
     hidden: tuple[str, ...] = ()
     """Variables of the environment that a value in code hides."""
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """How large the arguments of one job may be."""
+        return Bounds(self.max_payload, self.max_nesting)
 
     def overridden(self, **flags: object) -> Settings:
         """These settings with what a command line said; None is "not said"."""

@@ -16,7 +16,6 @@ from typing import (
     Any,
     Concatenate,
     Generic,
-    NoReturn,
     ParamSpec,
     Protocol,
     Self,
@@ -61,7 +60,6 @@ class Task(Generic[P, T]):
         self._declaration = declaration
         self._options: Options = NOTHING
         update_wrapper(self, declaration.handler.fn)
-        self.__signature__ = declaration.handler.callers_signature()
         if declaration.handler.is_async and sys.version_info >= (3, 12):
             # Frameworks ask inspect.iscoroutinefunction; Python 3.11 has no public mark.
             inspect.markcoroutinefunction(self)
@@ -217,7 +215,10 @@ class Task(Generic[P, T]):
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> NoReturn:
+        def __getattr__(self, name: str) -> object:
+            # Asked by inspect.signature and help(); annotations are not read before.
+            if name == "__signature__":
+                return self.handler.callers_signature()
             hint = _ELSEWHERE.get(name, "it has enqueue, aenqueue, draft, using, fn and name")
             raise AttributeError(f"a task has no attribute {name!r}: {hint}", name=name, obj=self)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from duly.client.blocking import refuse_blocking
 from duly.client.client import Client
 
 P = ParamSpec("P")
@@ -30,7 +29,7 @@ def blocking(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, 
 
     @wraps(method)
     def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        refuse_blocking(
+        self.client.refuse_blocking(
             f"{type(self).__name__.lower()}.{name}()", f"await {type(self).__name__.lower()}.a{name}()"
         )
         return self.client.call(method, self, *args, **kwargs)
