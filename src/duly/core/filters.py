@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, Literal
 
 import msgspec
@@ -29,7 +30,9 @@ _NAMED: Final[dict[str, Kind]] = {
     "correlation": "correlation id",
 }
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{4,8}")
-_WHERE: Final = re.compile(r"\s*([^\s=!<>~]+)\s*([=!<>~]+)\s*(.*?)\s*", re.DOTALL)
+_WHERE: Final = re.compile(
+    r"\s*((?:\[\"[^\"]*\"\]|\[(?!\")|[^\s=!<>~\[])+)\s*([=!<>~]+)\s*(.*?)\s*", re.DOTALL
+)
 _STEP: Final = re.compile(r"\.([^.\[\]\"]+)|\[([0-9]{1,6})\]|\[\"([^\"]*)\"\]")
 _EXAMPLE: Final = "write it like args.customer_id = 7"
 _ABSENT: Final = object()
@@ -90,6 +93,7 @@ def _order(left: object, right: object) -> int | None:
     return None
 
 
+@lru_cache(maxsize=128)
 def parse_where(text: str) -> Condition:
     """Read `args.customer_id = 7`: a dotted path, one of = != < <= > >=, and a JSON value or bare text.
 
@@ -269,5 +273,7 @@ def parse_moment(text: str, now: datetime, what: str = "since") -> datetime:
     except ValueError:
         return now - parse_duration(stripped, what)
     if moment.tzinfo is None:
-        raise UsageError(f"{what} {text!r:.60} has no time zone; write {stripped}Z, or a span such as 2h")
+        raise UsageError(
+            f"{what} {text!r:.60} has no time zone; write {moment.isoformat()}Z, or a span such as 2h"
+        )
     return moment

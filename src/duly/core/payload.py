@@ -1,0 +1,235 @@
+"""Arguments and results as JSON: checked when they are written, so that no worker meets what it cannot read.
+
+Owns the way from a call to bytes and back; knows neither stores nor who runs the handler.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from types import NoneType, UnionType
+from typing import Any, Final, NamedTuple, Union, get_args, get_origin
+
+import msgspec
+
+from duly.core.changes import changed
+from duly.core.encoding import (
+    ENCODER,
+    Bounds,
+    decode_value,
+    encode_value,
+    explained,
+    read,
+    readable,
+    refusal,
+    too_large,
+)
+from duly.core.errors import PayloadError, UsageError
+from duly.core.signature import HandlerSignature, written
+from duly.core.unstorable import is_row
+
+__all__ = ["Arguments", "Bounds", "decode_result", "encode_result"]
+
+_SCALARS: Final[frozenset[type]] = frozenset({str, int, bool, float, NoneType})
+_BOUNDS: Final = Bounds()
+_LEAST: Final = -(2**63)
+_MOST: Final = 2**63 - 1
+
+
+class _Shape(NamedTuple):
+    """What is known of a handler's arguments once its annotations are read."""
+
+    takes_job: bool
+    names: tuple[str, ...]
+    positional: int
+    required: frozenset[str]
+    exact: dict[str, frozenset[type]]
+    """Types whose values need no proof that they come back unchanged."""
+    open: frozenset[str]
+    """Parameters of which some part has no declared type."""
+    decoder: msgspec.json.Decoder[Any]
+
+
+class Arguments:
+    """A handler's arguments: a call becomes a JSON object {parameter: value}, and that object the call again.
+
+    A first positional parameter annotated with `job_type` is the attempt's handle and never stored; anywhere else it
+    is a UsageError at once. `*args`, `**kwargs` and positional-only parameters are refused: arguments are stored by
+    name. Types are read at the first use. A parameter left to its default is not stored: the default counts that the
+    handler has when it runs. Parameters without annotation take plain JSON values.
+
+    An aware datetime arrives as the same instant with the same offset, no longer in its named zone.
+    """
+
+    def __init__(self, fn: Callable[..., object], *, job_type: type) -> None:
+        self._signature = HandlerSignature.of(fn, job_type)
+        self._shape: _Shape | None = None
+
+    @property
+    def takes_job(self) -> bool:
+        """Whether the handler's first parameter is the job."""
+        return self._known().takes_job
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters that are stored, in their order."""
+        return self._known().names
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The parameters without a default."""
+        return self._known().required
+
+    def encode(
+        self, args: tuple[object, ...], kwargs: Mapping[str, object], bounds: Bounds = _BOUNDS
+    ) -> bytes:
+        """Return the call as JSON that the handler's types are proved to read back unchanged.
+
+        Raises UsageError when the call does not fit the handler, PayloadError when a value cannot be stored.
+        """
+        shape = self._shape or self._known()
+        named = self._bound(shape, args, kwargs)
+        for name, value in named.items():
+            if type(value) not in shape.exact[name]:
+                return _proved(shape, named, bounds)
+            if isinstance(value, (int, float)) and not _LEAST <= value <= _MOST:
+                return _proved(shape, named, bounds)
+        try:
+            data = ENCODER.encode(named)
+        except UnicodeEncodeError:
+            return _proved(shape, named, bounds)
+        if len(data) > bounds.max_bytes:
+            raise too_large(len(data), named, bounds, "argument")
+        return data
+
+    def decode(self, data: bytes | str) -> dict[str, Any]:
+        """Return the stored arguments as the handler's types; raise PayloadError with the path of what does not fit."""
+        shape = self._shape or self._known()
+        found = decode_value(data, shape.decoder.decode, "argument")
+        named = ((name, getattr(found, name)) for name in shape.names)
+        return {name: value for name, value in named if value is not msgspec.UNSET}
+
+    def _known(self) -> _Shape:
+        if self._shape is None:
+            self._shape = _read(self._signature)
+        return self._shape
+
+    def _bound(
+        self, shape: _Shape, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> dict[str, object]:
+        names = shape.names
+        named: dict[str, object] = dict(zip(names, args, strict=False))
+        fits = (
+            len(args) <= shape.positional
+            and named.keys().isdisjoint(kwargs)
+            and shape.exact.keys() >= kwargs.keys()
+        )
+        if fits and kwargs:
+            given = {**named, **kwargs}
+            # In the handler's order, so that equal calls have equal bytes.
+            named = {name: given[name] for name in names if name in given}
+        if not fits or not named.keys() >= shape.required:
+            return self._signature.fit(args, kwargs, shape.takes_job)
+        return named
+
+
+def _proved(shape: _Shape, named: dict[str, object], bounds: Bounds) -> bytes:
+    data = encode_value(named, bounds, "argument")
+    try:
+        found = decode_value(data, shape.decoder.decode, "argument")
+    except PayloadError:
+        # JSON has null where there was NaN, for one: the value itself says more than what became of it.
+        if fault := explained(named, bounds, "argument"):
+            raise refusal(fault, "argument") from None
+        raise
+    for name, value in named.items():
+        if fault := changed(value, getattr(found, name), strict=name in shape.open):
+            raise refusal(fault.under(name), "argument")
+    return data
+
+
+def _read(signature: HandlerSignature) -> _Shape:
+    taken = signature.read()
+    opened = frozenset(name for name, kind in taken.types.items() if _has_open_part(signature, name, kind))
+    fields = [
+        (name, kind) if name in taken.required else (name, kind, msgspec.UNSET)
+        for name, kind in taken.types.items()
+    ]
+    # The class is made of the user's own annotations: msgspec checks a whole call in one pass over it.
+    struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+    return _Shape(
+        takes_job=taken.takes_job,
+        names=tuple(taken.types),
+        positional=taken.positional,
+        required=taken.required,
+        exact={name: _exact(kind) for name, kind in taken.types.items()},
+        open=opened,
+        decoder=msgspec.json.Decoder(struct, dec_hook=read),
+    )
+
+
+def _exact(kind: Any) -> frozenset[type]:
+    if kind is Any or kind is object:
+        return _SCALARS
+    parts: tuple[Any, ...] = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+    known: frozenset[type] = frozenset(part for part in parts if isinstance(part, type))
+    return known if len(known) == len(parts) and known <= _SCALARS else frozenset()
+
+
+def _has_open_part(signature: HandlerSignature, name: str, kind: Any) -> bool:
+    """Whether some part of a parameter's type is left open; UsageError where a part has no form in JSON."""
+    where = f"parameter '{name}' of {signature.name}()"
+    try:
+        msgspec.json.Decoder(kind, dec_hook=read)
+        parts = list(_parts(msgspec.inspect.type_info(kind), set()))
+    except Exception as error:  # msgspec evaluates the annotations of the user's own classes
+        raise UsageError(
+            f"{where} is annotated {written(kind)}, which cannot be read from JSON: {error}; narrow it"
+        ) from error
+    opened = False
+    for part in parts:
+        custom = isinstance(part, msgspec.inspect.CustomType)
+        owner = getattr(part, "cls", None)
+        if is_row(owner):
+            raise UsageError(
+                f"{where} is annotated with the database row {_called(owner)}; pass its id instead"
+            )
+        if custom and not (isinstance(owner, type) and readable(owner)):
+            raise UsageError(
+                f"{where} is annotated {_called(owner)}, which has no form in JSON; pass its id, or a dataclass with "
+                "what the handler needs"
+            )
+        opened = opened or isinstance(part, msgspec.inspect.AnyType) or owner is object
+    return opened
+
+
+def _called(kind: object) -> str:
+    return getattr(kind, "__qualname__", str(kind))
+
+
+def _parts(node: object, seen: set[int]) -> Iterator[msgspec.inspect.Type]:
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, msgspec.inspect.Type):
+        yield node
+    inner = node if isinstance(node, tuple) else ()
+    if isinstance(node, (msgspec.inspect.Type, msgspec.inspect.Field)):
+        inner = tuple(getattr(node, name) for name in node.__struct_fields__)
+    for part in inner:
+        if isinstance(part, (tuple, msgspec.inspect.Type, msgspec.inspect.Field)):
+            yield from _parts(part, seen)
+
+
+def encode_result(value: object, bounds: Bounds = _BOUNDS) -> bytes:
+    """Return what a handler returned as JSON; raise PayloadError with the path of what cannot be stored.
+
+    Tuples, sets and keys that are no text become what JSON has; `decode_result` gives them their types back.
+    """
+    data = encode_value(value, bounds, "result")
+    if fault := explained(value, bounds, "result"):
+        raise refusal(fault, "result")
+    return data
+
+
+def decode_result(data: bytes | str, kind: Any = Any) -> Any:
+    """Return a stored result as `kind`, the handler's return annotation, or as plain JSON; PayloadError if unfit."""
+    return decode_value(data, partial(msgspec.json.decode, type=kind, dec_hook=read), "result")
