@@ -12,6 +12,8 @@ _ACCEPTED: Final = (
     "write sqlite:///relative.db, sqlite:////absolute/path.db or postgresql://user:password@host:5432/database"
 )
 
+_HIDDEN: Final = "***"
+
 
 @runtime_checkable
 class _RendersAsString(Protocol):
@@ -88,7 +90,7 @@ def _check_password(url: str) -> None:
         password = urlsplit(url).password
     except ValueError as error:
         raise UsageError(f"the database URL {shown(url)!r} cannot be read: {error}; {_ACCEPTED}") from error
-    if password == "***":
+    if password == _HIDDEN:
         raise UsageError(
             "the password of the database URL is '***': it was printed from a SQLAlchemy URL, which hides it. Pass the "
             "URL object itself, or url.render_as_string(hide_password=False)"

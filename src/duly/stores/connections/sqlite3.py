@@ -41,7 +41,7 @@ def check(connection: object, path: str) -> sqlite3.Connection:
 
 
 def begin(connection: sqlite3.Connection, path: str) -> None:
-    """Make sure that a transaction is open: the caller's, or in the module's legacy mode one that the caller commits."""
+    """Make sure that a transaction is open: the caller's, or in legacy mode one of ours that the caller commits."""
     if connection.in_transaction:
         return
     if getattr(connection, "autocommit", None) is True or connection.isolation_level is None:

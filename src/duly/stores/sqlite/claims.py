@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from duly.core.job import ClaimedJob, ClaimRequest, Counters, JobId, QueueClaim
+from duly.core.job import ClaimedJob, ClaimRequest, Counters, QueueClaim
 from duly.stores.sqlite.moves import lane_of, task_key
 from duly.stores.sqlite.session import Row, Session, Value
 from duly.stores.sqlite.times import from_micros, maybe_duration
@@ -75,7 +75,7 @@ class Claim:
                 return
             if task in self._paused.tasks or task not in self._tasks:
                 continue
-            gone = []
+            gone: list[dict[str, Value]] = []
             for row in self._session.rows("select_parked", task=task, most=self._left() + _CHUNK):
                 waiting = waiting_of(row)
                 if room.get(waiting.lane, 0) <= 0 or self._left() <= 0:

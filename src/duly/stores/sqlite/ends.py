@@ -2,12 +2,12 @@
 but one thing: a wish to cancel turns a job that would run again into a cancelled one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from duly.core.job import Counters, Ended, JobId
 from duly.core.lifecycle import Event, State
 from duly.stores.sqlite.moves import Moves, Subject, ids_text, pairs
-from duly.stores.sqlite.session import Row, Session
+from duly.stores.sqlite.session import Row, Session, Value
 from duly.stores.sqlite.times import span
 
 _FINISHED = {State.completed, State.skipped, State.cancelled}
@@ -52,13 +52,15 @@ def apply(
     return frozenset(acked)
 
 
-def release(session: Session, attempts: Iterable[Held]) -> None:
+def release(session: Session, attempts: Collection[Held]) -> None:
     """Delete the claimed rows and what hangs on them."""
-    rows = [{"incarnation": one.incarnation, "id": one.subject.id, "run": one.subject.run} for one in attempts]
+    rows: list[dict[str, Value]] = [
+        {"incarnation": one.incarnation, "id": one.subject.id, "run": one.subject.run} for one in attempts
+    ]
     if not rows:
         return
     session.many("delete_claimed", rows)
-    ids = ids_text([row["id"] for row in rows])
+    ids = ids_text([one.subject.id for one in attempts])
     session.run("delete_wishes", ids=ids)
     session.run("delete_progress", ids=ids)
 
@@ -88,7 +90,12 @@ def _end(session: Session, moves: Moves, attempt: Held, end: Ended) -> None:
     if end.elapsed is not None:
         # Measured on another clock than the claim: never before it.
         started_at = max(attempt.claimed_at, session.now - span(end.elapsed))
-    subject = attempt.subject._replace(counters=end.counters)
+    untried = end.event is Event.interrupt and end.elapsed is None
+    subject = attempt.subject._replace(
+        counters=end.counters,
+        # An expiry asks whether the job has started; a retry is not expired.
+        expires_at=attempt.subject.expires_at if untried else None,
+    )
     if end.event is not Event.complete or end.run > 1:
         moves.attempt(subject, end.event, attempt.incarnation, started_at, end.reason, end.error)
     if end.to in _AGAIN and cancel_instead(moves, attempt, end.counters, started_at):

@@ -139,13 +139,14 @@ class SQLiteInspection:
         if journal == "wal" and not safe:
             found.append(
                 f"{path} is in WAL mode and SQLite {sqlite3.sqlite_version} can lose commits there when two "
-                "connections write (fixed in 3.51.3, 3.50.7 and 3.44.6): use a Python that links a fixed SQLite, or stop "
-                'everything and run: sqlite3 FILE "pragma journal_mode=delete"'
+                "connections write (fixed in 3.51.3, 3.50.7 and 3.44.6): use a Python that links a fixed SQLite, or "
+                'stop everything and run: sqlite3 FILE "pragma journal_mode=delete"'
             )
         elif journal != "wal" and not safe:
             found.append(
-                f"{path} uses the rollback journal, because SQLite {sqlite3.sqlite_version} has a fault in WAL mode: about "
-                "a third of the speed, and every reader holds up writers. Use a Python that links SQLite 3.51.3 or later"
+                f"{path} uses the rollback journal, because SQLite {sqlite3.sqlite_version} has a fault in WAL mode: "
+                "about a third of the speed, and every reader holds up writers. Use a Python that links SQLite 3.51.3 "
+                "or later"
             )
         size = _size(f"{path}-wal")
         if size > _LARGE_WAL:

@@ -8,7 +8,17 @@ from typing import Final
 
 from duly.core.defaults import ENQUEUE_BATCH
 from duly.core.errors import LeaseLost
-from duly.core.job import ClaimedJob, ClaimRequest, Ended, Exchange, Incarnation, JobId, NewJob, Progress, Stored
+from duly.core.job import (
+    ClaimedJob,
+    ClaimRequest,
+    Ended,
+    Exchange,
+    Incarnation,
+    JobId,
+    NewJob,
+    Progress,
+    Stored,
+)
 from duly.core.lifecycle import Outcome
 from duly.stores.sqlite import claims, ends
 from duly.stores.sqlite.database import Database

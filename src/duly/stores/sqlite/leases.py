@@ -105,7 +105,7 @@ def lose(moves: Moves, attempt: Held, reason: str, poison: int, *, witnessed: bo
     """running -> ready in the suspects' lane; dead as poison when the evidence is against the job itself."""
     before = attempt.subject.counters
     counters = Counters(before.failed, before.lost + 1, 0, before.snoozed)
-    subject = attempt.subject._replace(counters=counters)
+    subject = attempt.subject._replace(counters=counters, expires_at=None)
     poisoned = counters.lost >= poison and (witnessed or before.lost >= 1)
     text = f"poison: its worker was lost {counters.lost} times" if poisoned else reason
     moves.attempt(subject, Event.lose, attempt.incarnation, attempt.claimed_at, text)

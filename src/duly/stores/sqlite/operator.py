@@ -121,9 +121,10 @@ class SQLiteOperator:
     def resume(self, target: str, by: str, reason: str) -> bool:
         """Queues give their jobs again at once; jobs set aside for a task come back with the next sweep."""
         with self._database.write() as session:
-            held = session.value("delete_pause", target=target, now=session.now)
-            session.rings = bool(held)
-            return bool(held)
+            held = session.row("select_pause", target=target, now=session.now) is not None
+            session.run("delete_pause", target=target)
+            session.rings = held
+            return held
 
     def drain_worker(self, incarnation: Incarnation) -> bool:
         with self._database.write() as session:

@@ -10,7 +10,16 @@ from typing import Any
 
 from duly.core.job import Ended, Incarnation, NewJob, Stored
 from duly.stores.connections import sqlite3 as joined
-from duly.stores.protocol import Capabilities, Clock
+from duly.stores.protocol import (
+    Capabilities,
+    Clock,
+    InspectionStore,
+    JobStore,
+    LeaseStore,
+    OperatorStore,
+    SchemaStore,
+    UpkeepStore,
+)
 from duly.stores.sqlite import migrating
 from duly.stores.sqlite.connecting import Journal
 from duly.stores.sqlite.database import BUSY_TIMEOUT, Database
@@ -42,12 +51,13 @@ class SQLiteStore:
         self._database = Database(path, prefix=schema, clock=clock, journal=journal, busy_timeout=busy_timeout)
         self.url = f"sqlite:///{self._database.path}"
         self.capabilities = Capabilities(kind="sqlite", shared_by_machines=False, rings=True)
-        self.jobs = SQLiteJobs(self._database)
-        self.leases = SQLiteLeases(self._database, self.jobs.forget)
-        self.upkeep = SQLiteUpkeep(self._database)
-        self.inspection = SQLiteInspection(self._database)
-        self.operator = SQLiteOperator(self._database)
-        self.schema = SQLiteSchema(self._database)
+        jobs = SQLiteJobs(self._database)
+        self.jobs: JobStore = jobs
+        self.leases: LeaseStore = SQLiteLeases(self._database, jobs.forget)
+        self.upkeep: UpkeepStore = SQLiteUpkeep(self._database)
+        self.inspection: InspectionStore = SQLiteInspection(self._database)
+        self.operator: OperatorStore = SQLiteOperator(self._database)
+        self.schema: SchemaStore = SQLiteSchema(self._database)
 
     def listen(self, on_work: Callable[[], None]) -> SQLiteListener:
         """Watches the side file every 1 to 20 ms while idle, and SQLite's change counter five times a second."""

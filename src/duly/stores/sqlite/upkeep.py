@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from duly.core.durations import format_duration
@@ -133,7 +134,7 @@ class SQLiteUpkeep:
         with self._database.read() as session:
             paused = claims.pauses(session).tasks
             tasks = [task for task, _ in session.rows("select_parked_tasks", cause=PAUSED) if task not in paused]
-        return sum(self._in_chunks(True, lambda session, task=task: _resume(session, task)) for task in tasks)
+        return sum(self._in_chunks(True, partial(_resume, task=task)) for task in tasks)
 
     def _abandon(self, unknown_after: timedelta) -> int:
         """blocked -> dead for tasks that no live worker knows."""
@@ -145,7 +146,7 @@ class SQLiteUpkeep:
         waited = span(unknown_after)
         told = format_duration(unknown_after)
         return sum(
-            self._in_chunks(True, lambda session, task=task, name=name: _bury(session, task, name, waited, told))
+            self._in_chunks(True, partial(_bury, task=task, name=name, waited=waited, told=told))
             for task, name in parked
             if name not in known
         )

@@ -68,7 +68,8 @@ def attempt_of(row: Row) -> AttemptRecord:
 
 
 def worker_of(row: Row, now: int) -> WorkerRecord:
-    (incarnation, host, pid, supervisor, queues, slots, running, started_at, beat_at, progress_at, version, draining) = row
+    (incarnation, host, pid, supervisor, queues, slots, running, started_at, beat_at, progress_at, *rest) = row
+    version, draining = rest
     return WorkerRecord(
         incarnation=Incarnation(incarnation),
         host=host,
@@ -91,7 +92,8 @@ def pause_of(row: Row) -> Pause:
 
 
 def operation_of(row: Row) -> OperationRecord:
-    (id, verb, filter, state, rate, priority, done, skipped, total, by, reason, created_at, ended_at, cursor, upto) = row
+    (id, verb, filter, state, rate, priority, done, skipped, total, by, reason, *rest) = row
+    created_at, ended_at, cursor, upto = rest
     return OperationRecord(
         id=id,
         verb=verb,

@@ -1,2 +1,2 @@
--- End a pause that still holds. Lock: the write lock. Index: primary key.
-delete from {prefix}_pause where target = :target returning until is null or until > :now
+-- End a pause. Lock: the write lock. Index: primary key.
+delete from {prefix}_pause where target = :target
