@@ -381,7 +381,7 @@ class App:
         def declare(fn: Callable[..., Any]) -> Task[..., Any]:
             handler = Handler(fn)
             declaration = Declaration(
-                name=check_name("task", fn.__name__ if name is None else name),
+                name=handler.task_name(name),
                 aliases=former,
                 handler=handler,
                 isolation=handler.isolation(isolation),

@@ -106,7 +106,14 @@ async def test_aenqueue_stores_the_same(both: App) -> None:
 def test_values_of_many_types_survive(jobs: App) -> None:
     @jobs.task
     def handler(
-        order: Order, color: Color, day: date, at: datetime, id: UUID, raw: bytes, sizes: set[int], pair: tuple[int, str]
+        order: Order,
+        color: Color,
+        day: date,
+        at: datetime,
+        id: UUID,
+        raw: bytes,
+        sizes: set[int],
+        pair: tuple[int, str],
     ) -> None: ...
 
     values: dict[str, Any] = {
@@ -159,7 +166,9 @@ def test_an_argument_that_cannot_be_stored_is_named(both: App, value: Any, told:
     assert both.inspect.jobs().jobs == ()
 
 
-@pytest.mark.parametrize("call", [((), {}), ((1, 2), {}), ((1,), {"widht": 2}), ((), {"photo": "a", "job": 1})])
+@pytest.mark.parametrize(
+    "call", [((), {}), ((1, 2), {}), ((1,), {"widht": 2}), ((), {"photo": "a", "job": 1})]
+)
 def test_arguments_that_do_not_fit_the_handler_are_refused(
     jobs: App, call: tuple[tuple[Any, ...], dict[str, Any]]
 ) -> None:
@@ -203,7 +212,9 @@ def test_many_drafts_are_stored_in_one_go_with_an_answer_each(both: App) -> None
 
     answers = both.enqueue_many(drafts())
 
-    numbers = [msgspec.json.decode(stored(both, answer.id).args)["number"] for answer in (answers[0], answers[-1])]
+    numbers = [
+        msgspec.json.decode(stored(both, answer.id).args)["number"] for answer in (answers[0], answers[-1])
+    ]
     assert len(answers) == len({answer.id for answer in answers}) == 2_500
     assert numbers == [0, 2_499]
     assert both.inspect.queue("default").counts.ready == 2_500

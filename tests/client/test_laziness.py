@@ -86,6 +86,7 @@ def test_a_program_that_closes_nothing_ends_by_itself(tmp_path: Path) -> None:
     assert run_python(program, tmp_path) == "end"
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_forked_child_opens_a_store_of_its_own(jobs: App) -> None:
     @jobs.task
     def hello(where: str) -> None: ...
@@ -108,6 +109,7 @@ def test_a_forked_child_opens_a_store_of_its_own(jobs: App) -> None:
     assert jobs.inspect.queue("default").counts.ready == 3
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_fork_while_another_thread_opens_leaves_the_child_free(jobs: App) -> None:
     @jobs.task
     def hello() -> None: ...

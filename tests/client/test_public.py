@@ -18,7 +18,9 @@ def test_all_names_are_sorted_and_there() -> None:
 
 
 def test_everything_public_is_exported() -> None:
-    public = {name for name, value in vars(duly).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    public = {
+        name for name, value in vars(duly).items() if not name.startswith("_") and not inspect.ismodule(value)
+    }
 
     assert public == set(duly.__all__)
 
@@ -30,7 +32,11 @@ def test_every_public_callable_says_what_it_does() -> None:
         if not (value.__doc__ or "").strip():
             silent.append(name)
         for method, member in vars(value).items():
-            if inspect.isfunction(member) and not method.startswith("_") and not (member.__doc__ or "").strip():
+            if (
+                inspect.isfunction(member)
+                and not method.startswith("_")
+                and not (member.__doc__ or "").strip()
+            ):
                 silent.append(f"{name}.{method}")
 
     assert silent == []
@@ -38,13 +44,17 @@ def test_every_public_callable_says_what_it_does() -> None:
 
 def test_whatever_blocks_has_an_async_twin() -> None:
     for surface in (Inspect, Operate):
-        methods = {name for name, value in vars(surface).items() if inspect.isfunction(value) and name[0] != "_"}
+        methods = {
+            name for name, value in vars(surface).items() if inspect.isfunction(value) and name[0] != "_"
+        }
         twins = {name for name in methods if inspect.iscoroutinefunction(getattr(surface, name))}
         blocking = methods - twins - {"actor"}
 
         assert twins == {f"a{name}" for name in blocking}
         for name in blocking:
-            assert inspect.signature(getattr(surface, name)) == inspect.signature(getattr(surface, f"a{name}"))
+            assert inspect.signature(getattr(surface, name)) == inspect.signature(
+                getattr(surface, f"a{name}")
+            )
 
 
 def test_help_shows_the_options_of_task_and_using() -> None:

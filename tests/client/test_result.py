@@ -21,8 +21,8 @@ from duly import (
     UsageError,
 )
 from duly.client.job import Job, LocalPort, current
-from duly.core.decide import Policy, raised
 from duly.core.backoff import Backoff
+from duly.core.decide import Policy, raised
 from duly.core.endings import Dead, Skip
 from duly.core.fingerprint import describe
 from duly.core.job import ClaimedJob, Token
@@ -93,9 +93,13 @@ def test_nothing_returned_is_none(jobs: App) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ending", "error"), [(Dead("unknown account"), JobDead), (Skip("paid already"), JobSkipped)], ids=["dead", "skipped"]
+    ("ending", "error"),
+    [(Dead("unknown account"), JobDead), (Skip("paid already"), JobSkipped)],
+    ids=["dead", "skipped"],
 )
-def test_a_job_without_a_result_raises_which_state_and_why(both: App, ending: Any, error: type[Exception]) -> None:
+def test_a_job_without_a_result_raises_which_state_and_why(
+    both: App, ending: Any, error: type[Exception]
+) -> None:
     @both.task
     def send() -> None: ...
 

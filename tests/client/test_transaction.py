@@ -100,7 +100,9 @@ def test_postgres_rows_and_jobs_commit_together(server_jobs: App, postgres_url: 
 
 
 @pytest.mark.asyncio
-async def test_postgres_async_connections_are_taken_by_the_async_twin(server_jobs: App, postgres_url: str) -> None:
+async def test_postgres_async_connections_are_taken_by_the_async_twin(
+    server_jobs: App, postgres_url: str
+) -> None:
     @server_jobs.task
     async def send(order_id: int) -> None: ...
 

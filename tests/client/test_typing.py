@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    "checker", [["mypy", "typing_tests"], ["pyright", "--pythonpath", sys.executable]], ids=["mypy", "pyright"]
+    "checker",
+    [["mypy", "typing_tests"], ["pyright", "--pythonpath", sys.executable]],
+    ids=["mypy", "pyright"],
 )
 def test_a_checker_accepts_the_programs_and_finds_every_mistake(checker: list[str]) -> None:
     program, *arguments = checker

@@ -66,7 +66,8 @@ def _declarations(client: Client, load: Callable[[], None]) -> Iterator[Finding]
     registry, settings = client.registry, client.settings
     for task in registry.tasks.values():
         try:
-            _ = task.arguments
+            # Reads the annotations.
+            _ = task.arguments.names
         except DulyError as error:
             yield Finding("error", str(error))
     if not registry.tasks:
@@ -90,6 +91,9 @@ def _store(client: Client) -> Iterator[Finding]:
     try:
         store = client.store
         found, wanted = client.call(store.schema.version), store.schema.wanted()
+        if found < wanted and not store.capabilities.shared_by_machines:
+            yield Finding("note", f"{store.url} has no tables of this release yet; the first use makes them")
+            return
         if found != wanted:
             yield Finding(
                 "error",

@@ -14,6 +14,7 @@ import msgspec
 
 from duly.client.job import Job
 from duly.core.errors import PayloadError, UsageError
+from duly.core.names import check_name
 from duly.core.payload import Arguments, decode_result, encode_result
 
 Isolation = Literal["loop", "thread", "process"]
@@ -35,6 +36,12 @@ class Handler:
     def takes_job(self) -> bool:
         """Whether the first parameter is the Job, by its annotation."""
         return self.arguments.takes_job
+
+    def task_name(self, said: str | None) -> str:
+        """What its jobs are stored under: the bare name, the same for `python app.py` and from any module."""
+        if said is None and self.fn.__name__ == "<lambda>":
+            raise UsageError(f"{self.place}: a lambda has no name; write a `def`, or @jobs.task(name='…')")
+        return check_name("task", self.fn.__name__ if said is None else said)
 
     def encode_result(self, value: object) -> tuple[bytes | None, str | None]:
         """What the function returned, as JSON; or a note why it cannot be stored, which ends no attempt."""

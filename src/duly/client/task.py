@@ -55,6 +55,9 @@ _ELSEWHERE = {
 class Task(Generic[P, T]):
     """One task of an App; T is what calling the function returns, the coroutine included."""
 
+    __name__: str
+    __qualname__: str
+
     def __init__(self, client: Client, declaration: Declaration) -> None:
         self._client = client
         self._declaration = declaration
