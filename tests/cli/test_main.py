@@ -179,7 +179,7 @@ def test_an_unreachable_store_is_exit_5(tmp_path: Path) -> None:
     answer = run("status", "--url", f"sqlite:///{tmp_path}/no/such/folder/jobs.db")
 
     assert answer.code == Exit.unreachable
-    assert answer.err.startswith("error: sqlite:///")
+    assert answer.err.startswith("error: the folder ")
     assert answer.err.count("\n") == 1
 
 

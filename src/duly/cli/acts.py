@@ -30,7 +30,7 @@ Verb = Literal["cancel", "redrive", "purge"]
 
 _WORDS: Final = {
     "cancel": ("cancelled", "would be cancelled", "waits or runs"),
-    "redrive": ("run again", "would run again", "is dead, cancelled or skipped"),
+    "redrive": ("will run again", "would run again", "is dead, cancelled or skipped"),
     "purge": ("deleted for good", "would be deleted for good", "is dead"),
 }
 

@@ -14,8 +14,9 @@ from duly.core.job import AttemptRecord, JobRecord
 from duly.core.lifecycle import FINAL, State
 
 from .follow import follow_job
+from .jobs import begun
 from .options import common
-from .output import Column, Out, age, clock, cut, elapsed, plain, printable, relative
+from .output import Column, Out, age, clock, counted, cut, elapsed, plain, printable, relative
 from .session import session_of
 
 ATTEMPTS: Final = (
@@ -95,7 +96,8 @@ def _facts(job: JobRecord, now: datetime) -> Iterator[tuple[str, str]]:
         yield "last run", f"{clock(job.started_at, now)} to {clock(job.finished_at, now)} ({took})"
     spent = f"{counters.failed} failed, {counters.lost} lost, "
     spent += f"{counters.interrupted} interrupted, {counters.snoozed} snoozed"
-    yield "attempts", f"attempt {1 + counters.failed + counters.lost}, run {job.run}; {spent}"
+    limit = "" if job.attempts is None else f" of {job.attempts}"
+    yield "attempts", f"{begun(job)}{limit} in {counted(job.run, 'run')}; {spent}"
     yield "priority", str(job.priority)
     if job.tenant:
         yield "tenant", printable(job.tenant)
@@ -113,11 +115,11 @@ def _facts(job: JobRecord, now: datetime) -> Iterator[tuple[str, str]]:
     if job.result is not None:
         yield "result", _stored(job.result)
     if job.reason:
-        yield "reason", printable(job.reason)
+        yield "reason", cut(printable(job.reason), _LONG)
     if job.note:
-        yield "note", printable(job.note)
+        yield "note", cut(printable(job.note), _LONG)
     if job.error is not None:
-        yield "error", printable(f"{job.error.type}: {job.error.message} ({job.error.fingerprint})")
+        yield "error", cut(printable(f"{job.error.type}: {job.error.message}"), _LONG)
 
 
 def _attempt(attempt: AttemptRecord, now: datetime) -> list[str]:

@@ -11,6 +11,7 @@ import click
 from duly.client.inspect import JobPage
 from duly.core.filters import Filter
 from duly.core.job import JobRecord
+from duly.core.lifecycle import WAITING, State
 
 from .options import common, filters
 from .output import Column, Json, Out, clock, count, plain, printable, relative
@@ -21,7 +22,7 @@ COLUMNS = (
     Column("STATE"),
     Column("QUEUE"),
     Column("TASK"),
-    Column("ATTEMPT", "right"),
+    Column("ATTEMPTS", "right"),
     Column("ENQUEUED"),
     Column("ABOUT", wide=True),
 )
@@ -91,16 +92,24 @@ def _lines(chosen: list[JobRecord], page: JobPage, now: datetime, out: Out) -> l
 
 def row(job: JobRecord, now: datetime) -> list[str]:
     """One job as cells."""
-    attempt = 1 + job.counters.failed + job.counters.lost
     return [
         str(job.id),
         job.state,
         job.queue,
         job.task,
-        str(attempt),
+        str(begun(job)),
         relative(job.enqueued_at, now),
         about(job, now),
     ]
+
+
+def begun(job: JobRecord) -> int:
+    """Attempts begun since the enqueue or the last redrive; snoozes and interrupts begin none."""
+    spent = job.counters.failed + job.counters.lost
+    if job.started_at is None or job.state in WAITING:
+        return spent
+    # The last attempt of a dead job is counted among the failed or lost ones already.
+    return max(1, spent) if job.state is State.dead else spent + 1
 
 
 def about(job: JobRecord, now: datetime) -> str:

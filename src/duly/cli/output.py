@@ -97,7 +97,9 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], *, heading: 
     if not cells and not heading:
         return []
     titles = [column.title for column in columns]
-    widths = [max(width_of(row[i]) for row in [titles, *cells]) for i in range(len(columns))]
+    widths = [
+        max(width_of(row[i]) for row in ([titles, *cells] if heading else cells)) for i in range(len(columns))
+    ]
     room = shutil.get_terminal_size((160, 24)).columns
     for i, column in enumerate(columns):
         if column.wide:

@@ -15,6 +15,7 @@ from duly.core.filters import Filter
 from duly.core.job import JobRecord
 from duly.core.lifecycle import State
 
+from .jobs import begun
 from .options import common, filters
 from .output import Column, Json, Out, age, count, plain, printable
 from .session import session_of
@@ -28,7 +29,7 @@ RUNNING = (
     Column("RUNNING", "right"),
     Column("QUEUE"),
     Column("TASK"),
-    Column("ATTEMPT", "right"),
+    Column("ATTEMPTS", "right"),
     Column("FOR", "right"),
     Column("PROGRESS", wide=True),
 )
@@ -85,6 +86,5 @@ def _row(job: JobRecord, now: datetime) -> list[str]:
     if job.progress is not None:
         said = count(job.progress.done) + ("" if job.progress.of is None else f"/{count(job.progress.of)}")
         said += f" {printable(job.progress.note)}" if job.progress.note else ""
-    attempt = 1 + job.counters.failed + job.counters.lost
     running = "-" if job.started_at is None else age(now - job.started_at)
-    return [str(job.id), job.queue, job.task, str(attempt), running, said]
+    return [str(job.id), job.queue, job.task, str(begun(job)), running, said]
