@@ -234,7 +234,8 @@ class Model:
         started = None if end.elapsed is None else max(claimed_at or self.clock(), self.clock() - end.elapsed)
         if end.event is not Event.complete or end.run > 1:
             self._attempt(entry, end.event, started, end.reason, end.error)
-        if started is not None or entry.run > 1:
+        if end.event is not Event.interrupt or started is not None:
+            # An expiry asks whether the job has started: it has.
             entry.expires_at = None
         entry.counters = end.counters
         if end.to in {State.ready, State.scheduled} and self._grant(entry, started):
