@@ -1,0 +1,1 @@
+"""What happens inside duly, as typed events; whoever wants logs, metrics or traces listens."""

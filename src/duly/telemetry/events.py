@@ -1,0 +1,269 @@
+"""The typed events of a worker's life, each with its weight and the sentence a person reads.
+
+Plain data: knows neither who emits them nor who listens.
+"""
+
+from datetime import datetime
+from typing import ClassVar, Literal
+
+from msgspec import Struct
+
+Level = Literal["debug", "info", "warning", "error"]
+
+
+class Happening(Struct, frozen=True):
+    """Base of all events."""
+
+    level: ClassVar[Level] = "info"
+
+    def sentence(self) -> str:
+        """One line for a person."""
+        raise NotImplementedError
+
+
+class WorkerStarted(Happening, frozen=True):
+    store: str
+    queues: tuple[str, ...]
+    tasks: tuple[str, ...]
+    slots: str
+    cores: int
+    processes: int
+
+    def sentence(self) -> str:
+        # The start block: what people compare when "nothing runs".
+        return (
+            f"duly worker on {self.store}\n"
+            f"  queues  {', '.join(self.queues)}\n"
+            f"  tasks   {', '.join(self.tasks) or 'none'}\n"
+            f"  slots   {self.slots}\n"
+            f"  cores   {self.cores}, processes {self.processes}"
+        )
+
+
+class ChildStarted(Happening, frozen=True):
+    pid: int
+    incarnation: int
+    quarantine: bool = False
+
+    def sentence(self) -> str:
+        kind = "quarantine process" if self.quarantine else "process"
+        return f"{kind} {self.pid} works as incarnation {self.incarnation}"
+
+
+class ChildEnded(Happening, frozen=True):
+    level: ClassVar[Level] = "info"
+    pid: int
+    incarnation: int | None
+    reason: str
+    moved: int = 0
+    """Jobs that went back because of it."""
+
+    def sentence(self) -> str:
+        back = f"; {self.moved} jobs went back" if self.moved else ""
+        return f"process {self.pid} ended: {self.reason}{back}"
+
+
+class ChildDied(Happening, frozen=True):
+    level: ClassVar[Level] = "error"
+    pid: int
+    incarnation: int | None
+    reason: str
+    started: tuple[int, ...] = ()
+    """Jobs whose handlers ran in it."""
+
+    def sentence(self) -> str:
+        ran = f"; running in it: {_ids(self.started)}" if self.started else ""
+        return f"process {self.pid} died: {self.reason}{ran}; it is replaced"
+
+
+class AttemptEnded(Happening, frozen=True):
+    level: ClassVar[Level] = "debug"
+    id: int
+    run: int
+    queue: str
+    task: str
+    outcome: str
+    to: str
+    reason: str | None
+    elapsed: float | None
+    """Seconds."""
+
+    def sentence(self) -> str:
+        took = "" if self.elapsed is None else f" after {self.elapsed:.3f} s"
+        why = "" if self.reason is None else f": {self.reason}"
+        return f"job {self.id} ({self.task}) {self.outcome}{took}, now {self.to}{why}"
+
+
+class JobDied(AttemptEnded, frozen=True):
+    level: ClassVar[Level] = "warning"
+
+    def sentence(self) -> str:
+        return f"job {self.id} ({self.task} on {self.queue}) is dead: {self.reason}"
+
+
+class LeaseWasLost(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    id: int
+    run: int
+    task: str
+    outcome: str
+
+    def sentence(self) -> str:
+        return (
+            f"job {self.id} ({self.task}) run {self.run} belongs to someone else by now; "
+            f"its {self.outcome} was not stored"
+        )
+
+
+class OutcomeAltered(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    id: int
+    task: str
+    note: str
+
+    def sentence(self) -> str:
+        return f"job {self.id} ({self.task}): {self.note}"
+
+
+class Fenced(Happening, frozen=True):
+    level: ClassVar[Level] = "error"
+    incarnation: int
+    reason: str
+    jobs: tuple[int, ...]
+
+    def sentence(self) -> str:
+        return f"incarnation {self.incarnation} stops its handlers: {self.reason}; they ran {_ids(self.jobs)}"
+
+
+class StoreAway(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    during: str
+    error: str
+
+    def sentence(self) -> str:
+        return f"the store does not answer ({self.during}): {self.error}; trying again"
+
+
+class StoreBack(Happening, frozen=True):
+    during: str
+    after: float
+
+    def sentence(self) -> str:
+        return f"the store answers again ({self.during}) after {self.after:.1f} s"
+
+
+class LoopHung(Happening, frozen=True):
+    level: ClassVar[Level] = "error"
+    id: int | None
+    task: str | None
+    stuck_for: float
+    stack: str
+
+    def sentence(self) -> str:
+        who = f"job {self.id} ({self.task})" if self.id is not None else "a handler"
+        return (
+            f"{who} has not let the event loop turn for {self.stuck_for:.1f} s; its process is replaced. "
+            f"It stands here:\n{self.stack}"
+        )
+
+
+class Overrun(Happening, frozen=True):
+    level: ClassVar[Level] = "error"
+    id: int
+    task: str
+    kind: str
+    stuck: int
+    """Handlers of this process that did not stop so far."""
+
+    def sentence(self) -> str:
+        remedy = "; isolation='process' makes such handlers killable" if self.kind == "thread" else ""
+        return (
+            f"job {self.id} ({self.task}) did not stop when asked; its {self.kind} is given up and the process is "
+            f"drained and replaced, {self.stuck} stuck so far{remedy}"
+        )
+
+
+class StopAsked(Happening, frozen=True):
+    reason: str
+    grace: float
+    running: int | None = None
+
+    def sentence(self) -> str:
+        running = "" if self.running is None else f", {self.running} running"
+        return (
+            f"stopping ({self.reason}): nothing new is claimed, running jobs have {self.grace:g} s{running}"
+        )
+
+
+class GraceOver(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    jobs: tuple[int, ...]
+
+    def sentence(self) -> str:
+        return f"the grace is over; handed back without spending an attempt: {_ids(self.jobs)}"
+
+
+class AcksUnwritten(Happening, frozen=True):
+    level: ClassVar[Level] = "error"
+    jobs: tuple[int, ...]
+    error: str
+
+    def sentence(self) -> str:
+        return f"the ends of {_ids(self.jobs)} could not be written ({self.error}); their leases will bring them back"
+
+
+class DutyFailed(Happening, frozen=True):
+    level: ClassVar[Level] = "error"
+    duty: str
+    error: str
+
+    def sentence(self) -> str:
+        return f"{self.duty} failed: {self.error}; it is tried again"
+
+
+class LoopDied(Happening, frozen=True):
+    level: ClassVar[Level] = "error"
+    part: str
+    error: str
+
+    def sentence(self) -> str:
+        return f"the worker's own {self.part} died: {self.error}; the process ends and is replaced"
+
+
+class Recovered(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    jobs: int
+    how: str
+
+    def sentence(self) -> str:
+        return f"{self.jobs} jobs went back: {self.how}"
+
+
+class DeadLettersExpire(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    queue: str
+    owner: str | None
+    count: int
+    since: datetime
+
+    def sentence(self) -> str:
+        owner = f" of {self.owner}" if self.owner else ""
+        return (
+            f"{self.count} dead letters{owner} on queue {self.queue} will be purged from "
+            f"{self.since:%Y-%m-%d %H:%M} UTC; look at them: duly dead list --queue {self.queue}"
+        )
+
+
+class HandlerSaid(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    task: str
+    text: str
+
+    def sentence(self) -> str:
+        return f"{self.task}: {self.text}"
+
+
+def _ids(ids: tuple[int, ...]) -> str:
+    shown = ", ".join(map(str, ids[:20])) or "none"
+    more = f" and {len(ids) - 20} more" if len(ids) > 20 else ""
+    return f"jobs {shown}{more}" if len(ids) != 1 else f"job {shown}"

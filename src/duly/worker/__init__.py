@@ -1,0 +1,1 @@
+"""The worker: processes that claim, run and acknowledge jobs; one file per duty."""

@@ -1,0 +1,173 @@
+"""One job that this process holds: its phase, its clock, why it must stop, and the handler's port to the store.
+
+Mutable and shared by the slot that runs it, the watch and the pump; each field says in its comment who writes it.
+"""
+
+import asyncio
+from datetime import timedelta
+from enum import IntEnum
+from typing import Any, Final, Literal, Protocol
+
+from duly.core.decide import completed
+from duly.core.durations import compact_duration
+from duly.core.errors import LeaseLost
+from duly.core.job import ClaimedJob, Ended, Incarnation, Progress
+from duly.stores.protocol import Store
+from duly.worker.board import boottime
+from duly.worker.card import Card
+
+Why = Literal["timeout", "cancel", "shutdown", "lease"]
+
+
+class Phase(IntEnum):
+    """Where an attempt stands in this process."""
+
+    waiting = 0
+    running = 1
+    given_up = 2
+    """It was asked to stop and did not: its slot is free, its claimed row is kept until it ends or the process does."""
+    ended = 3
+
+
+class Desk(Protocol):
+    """What all attempts of one incarnation share."""
+
+    incarnation: Incarnation
+    stopping: bool
+
+    @property
+    def store(self) -> Store: ...
+
+    def stop_at(self) -> float:
+        """When the lease forces handlers to end."""
+
+    def note_progress(self, attempt: "Attempt", progress: Progress) -> None: ...
+
+    def note_extension(self, attempt: "Attempt", by: timedelta) -> None: ...
+
+
+class Attempt:
+    """One claimed job. Also the AttemptPort of its Job."""
+
+    __slots__ = (
+        "acked_first", "asked_at", "bytes", "card", "committed", "deadline_at", "desk", "ended", "handed_over",
+        "held_at", "job", "phase", "reason", "record", "released", "slot", "started_at", "verdict", "wait_from", "why",
+    )  # fmt: skip
+
+    def __init__(self, job: ClaimedJob, card: Card, desk: Desk, held_at: float) -> None:
+        self.job = job
+        self.card = card
+        self.desk = desk
+        self.held_at = held_at
+        self.wait_from = held_at
+        """Unstarted since; moves on while its arguments are read."""
+        self.phase: Phase = Phase.waiting
+        self.started_at = 0.0
+        self.deadline_at = 0.0
+        self.why: Why | None = None
+        """Why it must stop. The first reason stays."""
+        self.reason = ""
+        self.asked_at = 0.0
+        self.record = -1
+        self.ended: Ended | None = None
+        self.verdict: Ended | None = None
+        """Decided when it was given up; whatever its handler says later comes too late."""
+        self.committed: Ended | None = None
+        """What `complete` wrote in a transaction of our own."""
+        self.handed_over = False
+        """`complete` was written into the user's transaction: only the store knows whether it committed."""
+        self.acked_first = False
+        self.released = False
+        """The pump no longer counts it against its slots."""
+        self.slot: object = None
+        self.bytes = 0
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return (self.job.id, self.job.run)
+
+    def begin(self, now: float) -> None:
+        """waiting -> running."""
+        self.started_at = now
+        self.deadline_at = now + self.card.time_to_run(self.job)
+        self.phase = Phase.running
+
+    def ask(self, why: Why, reason: str, now: float) -> bool:
+        """Ask the handler to stop; False when it was asked before."""
+        if self.why is not None:
+            return False
+        self.reason = reason
+        self.asked_at = now
+        self.why = why
+        return True
+
+    def elapsed(self, now: float) -> timedelta:
+        return timedelta(seconds=max(0.0, now - self.started_at))
+
+    def timeout_text(self) -> str:
+        limit = timedelta(seconds=round(self.deadline_at - self.started_at, 3))
+        return f"timeout: ran longer than {compact_duration(limit)}"
+
+    # The port of client.job.Job:
+
+    def now(self) -> float:
+        return boottime()
+
+    def deadline(self) -> float:
+        return self.deadline_at
+
+    def should_stop(self) -> bool:
+        if self.why is not None or self.desk.stopping:
+            return True
+        now = boottime()
+        return now >= self.deadline_at or now >= self.desk.stop_at()
+
+    def progress(self, done: int, of: int | None, note: str | None) -> None:
+        self.desk.note_progress(self, Progress(self.job.id, self.job.run, done, of, note))
+
+    def extend(self, by: timedelta) -> None:
+        self._check_live()
+        self.deadline_at += by.total_seconds()
+        self.desk.note_extension(self, by)
+
+    def complete(self, result: bytes | None, note: str | None, connection: Any) -> None:
+        ended = self._completion(result, note)
+        desk = self.desk
+        if connection is None:
+            answer = desk.store.jobs.exchange(desk.incarnation, [ended], None)
+            if self.key not in answer.acked:
+                raise self._lost()
+            self.committed = ended
+        elif not desk.store.complete_on(connection, desk.incarnation, ended):
+            raise self._lost()
+        else:
+            self.handed_over = True
+
+    async def acomplete(self, result: bytes | None, note: str | None, connection: Any) -> None:
+        if connection is None:
+            # Shielded: a cancelled wait must not leave open whether the completion is known here.
+            work = asyncio.get_running_loop().run_in_executor(None, self.complete, result, note, None)
+            await asyncio.shield(work)
+            return
+        ended = self._completion(result, note)
+        if not await self.desk.store.acomplete_on(connection, self.desk.incarnation, ended):
+            raise self._lost()
+        self.handed_over = True
+
+    def _completion(self, result: bytes | None, note: str | None) -> Ended:
+        self._check_live()
+        return completed(self.job, result, self.elapsed(boottime()), note)
+
+    def _check_live(self) -> None:
+        if self.phase != Phase.running or self.why == "lease" or self.acked_first:
+            raise self._lost()
+
+    def _lost(self) -> LeaseLost:
+        return LeaseLost(
+            f"this attempt of job {self.job.id} ({self.job.task}) is over: its lease was lost or its end is stored; "
+            "roll back and write nothing more",
+            job_id=self.job.id,
+        )
+
+
+ROLLED_BACK: Final = "completion was rolled back"

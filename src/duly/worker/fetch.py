@@ -1,0 +1,204 @@
+"""What to claim next: how many jobs of which queues, from the slots that are free and the run times seen.
+
+All counts change in the pump's thread alone. Knows no store and runs nothing.
+"""
+
+import random
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from duly.core.job import ClaimRequest, QueueClaim
+from duly.worker.attempt import Attempt
+from duly.worker.card import LOOP, PROCESS, THREAD, Card
+from duly.worker.options import PREFETCH, Plan
+
+_TINY: Final = 0.02
+_TINY_SHARE: Final = 0.05
+_LEARN: Final = 0.05
+# Jobs of a kind without a free slot that may be claimed in passing from a queue of several kinds.
+_PASSING: Final = 4
+# Prefetched jobs must start well before "unstarted" sends them back.
+_AHEAD: Final = 0.5
+
+
+class QueueState:
+    """What was seen of one queue."""
+
+    __slots__ = ("held", "kinds", "name", "own_slots", "rate", "slow", "window_count", "window_from")
+
+    def __init__(self, name: str, own_slots: int | None, kinds: Counter[int]) -> None:
+        self.name = name
+        self.own_slots = own_slots
+        self.held = 0
+        """Claimed and not ended."""
+        self.kinds = kinds
+        """How many jobs of each kind were seen lately; starts with the tasks declared for the queue."""
+        self.slow = 1.0
+        """Share of runs that took longer than next to nothing; unknown counts as all."""
+        self.rate = 0.0
+        """Jobs ended per second."""
+        self.window_from = 0.0
+        self.window_count = 0
+
+    def ended(self, elapsed: float, now: float) -> None:
+        self.slow += ((elapsed > _TINY) - self.slow) * _LEARN
+        self.window_count += 1
+        passed = now - self.window_from
+        if passed >= 0.2:
+            # A long pause says nothing about how fast the slots are.
+            if passed < 2:
+                self.rate = self.window_count / passed
+            self.window_from, self.window_count = now, 0
+
+    def prefetch(self) -> int:
+        if self.slow >= _TINY_SHARE:
+            return 0
+        return min(PREFETCH, int(self.rate * _AHEAD))
+
+    def slots_and_ahead(self, sizes: Mapping[int, int]) -> int:
+        return sum(sizes[kind] for kind, count in self.kinds.items() if count) + self.prefetch()
+
+
+class Fetch:
+    """Decides on each claim. `poll` is the longest wait for work nobody rang for."""
+
+    def __init__(self, plan: Plan, cards: Mapping[str, Card], poll: float) -> None:
+        self._plan = plan
+        self.cards = cards
+        self._poll = poll
+        self._sizes = {LOOP: plan.concurrency, THREAD: plan.threads, PROCESS: plan.isolated}
+        self._held = {LOOP: 0, THREAD: 0, PROCESS: 0}
+        self._queues = {
+            name: QueueState(
+                name, slots, Counter(card.kind for card in set(cards.values()) if card.queue == name)
+            )
+            for name, slots in plan.queues.items()
+        }
+        self._order = deque(self._queues)
+        self._next_at = 0.0
+        self._rung = False
+        self.unparked: tuple[str, ...] = ()
+        """Known tasks that have parked jobs; set by the sweep's duty."""
+        self.dry = False
+        """The last claim found less than it asked for."""
+
+    @property
+    def outstanding(self) -> int:
+        """Jobs claimed whose handlers have not ended."""
+        return sum(self._held.values())
+
+    def claimed(self, attempts: Iterable[Attempt]) -> None:
+        for attempt in attempts:
+            kind = attempt.card.kind
+            self._held[kind] += 1
+            queue = self._queues.get(attempt.job.queue)
+            if queue is not None:
+                queue.held += 1
+                queue.kinds[kind] += 1
+                if queue.kinds[kind] > 1000:
+                    # Halved, so that what a queue used to hold is forgotten.
+                    for known in queue.kinds:
+                        queue.kinds[known] = (queue.kinds[known] + 1) // 2
+
+    def released(self, attempt: Attempt, now: float) -> None:
+        """Its slot is free again: it ended, went back, or was given up."""
+        if attempt.released:
+            return
+        attempt.released = True
+        self._held[attempt.card.kind] -= 1
+        queue = self._queues.get(attempt.job.queue)
+        if queue is not None:
+            queue.held -= 1
+            ended = attempt.ended
+            if ended is not None and ended.elapsed is not None:
+                queue.ended(ended.elapsed.total_seconds(), now)
+
+    def wake(self) -> None:
+        """There may be work: claim at the next chance. Called from any thread."""
+        self._rung = True
+        self._next_at = 0.0
+
+    def due_in(self, now: float) -> float:
+        """Seconds until a claim is due, as far as time is concerned."""
+        return max(0.0, self._next_at - now)
+
+    def request(self, now: float, *, riding: bool) -> ClaimRequest | None:
+        """The next claim, or None. `riding` says that a round trip is made anyway."""
+        if not riding and now < self._next_at:
+            return None
+        self._rung = False
+        if self._plan.quarantine:
+            return self.suspects() if self.outstanding == 0 else None
+        self._order.rotate(-1)
+        room = {kind: size - self._held[kind] for kind, size in self._sizes.items()}
+        claims = []
+        for name in self._order:
+            most = self._most(self._queues[name], room)
+            if most > 0:
+                claims.append(QueueClaim(name, most))
+        if not claims:
+            return None
+        most = min(sum(claim.most for claim in claims), max(1, self._room_in_all(claims, room)))
+        return ClaimRequest(tuple(claims), most, unparked=self.unparked)
+
+    def suspects(self) -> ClaimRequest:
+        """One job with a loss behind it, which will be alone in this process."""
+        claims = tuple(QueueClaim(name, 1) for name in self._order)
+        return ClaimRequest(claims, 1, suspects=True)
+
+    def answered(self, request: ClaimRequest, got: int, now: float) -> None:
+        """A full answer means more may wait; a short one waits for a ring or the poll."""
+        self.dry = got < request.most
+        # A ring during the round trip may be about a job that it did not see.
+        waits = self.dry and not self._rung
+        self._next_at = now + self._poll * random.uniform(0.8, 1.2) if waits else 0.0
+
+    def failed(self, now: float, pause: float) -> None:
+        self._next_at = now + pause
+
+    def _room_in_all(self, claims: Iterable[QueueClaim], room: Mapping[int, int]) -> int:
+        asked = [self._queues[claim.queue] for claim in claims]
+        kinds = {kind for queue in asked for kind in queue.kinds} or set(room)
+        ahead = sum(queue.slots_and_ahead(self._sizes) - queue.held for queue in asked if queue.prefetch())
+        return max(sum(max(0, room[kind]) for kind in kinds), ahead)
+
+    def _most(self, queue: QueueState, room: Mapping[int, int]) -> int:
+        kinds = queue.kinds
+        seen = kinds.total()
+        if queue.own_slots is not None:
+            # Slots of its own are a cap on what runs, so that nothing is fetched ahead of them.
+            return min(queue.own_slots - queue.held, max(room[kind] for kind in kinds or room))
+        if seen == 0:
+            most = max(self._free(queue, kind, room) for kind in room)
+        else:
+            shares = [(self._free(queue, kind, room), count / seen) for kind, count in kinds.items() if count]
+            most = min(_fitting(free, share) for free, share in shares)
+            if most <= 0:
+                most = self._in_passing(shares, kinds)
+        return self._topped_up(most, queue) if queue.prefetch() else most
+
+    def _free(self, queue: QueueState, kind: int, room: Mapping[int, int]) -> int:
+        """Free slots of a kind, less those kept for the other queues of that kind."""
+        kept = sum(
+            int(other.held == 0) if other.own_slots is None else max(0, other.own_slots - other.held)
+            for other in self._queues.values()
+            if other is not queue and other.kinds[kind]
+        )
+        # With fewer slots than queues nobody can be kept free.
+        return room[kind] - min(kept, self._sizes[kind] - 1)
+
+    def _in_passing(self, shares: Iterable[tuple[int, float]], kinds: Iterable[int]) -> int:
+        """One kind is full: look for jobs of the others behind it, but only a few at a time."""
+        free = max((free for free, _ in shares), default=0)
+        over = max((self._held[kind] - self._sizes[kind] for kind in kinds), default=0)
+        return max(0, min(_PASSING - max(0, over), free))
+
+    def _topped_up(self, free: int, queue: QueueState) -> int:
+        """With tiny jobs, more than the free slots; but a nearly full buffer is left alone."""
+        wanted = queue.slots_and_ahead(self._sizes) - queue.held
+        return max(free, wanted if wanted >= queue.prefetch() // 4 else 0)
+
+
+def _fitting(free: int, share: float) -> int:
+    return int(free / max(share, 0.05)) if free > 0 else 0

@@ -1,0 +1,133 @@
+"""What every slot needs around one attempt: permission to start it, its line on the board, and where its end goes.
+
+Knows no kind of slot and no store.
+"""
+
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from duly.core.job import Ended
+from duly.worker.attempt import Attempt, Phase
+from duly.worker.board import EMPTY, ENDED, Board, boottime
+from duly.worker.heartbeat import Fence
+from duly.worker.run import Around
+
+
+class Slot:
+    """One place where a handler can run."""
+
+    __slots__ = ("abandoned", "attempt", "idle", "number", "task", "thread")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.attempt: Attempt | None = None
+        self.abandoned = False
+        """Its handler did not stop; another slot took its place."""
+        self.idle: object = None
+        self.task: object = None
+        self.thread: object = None
+
+
+class Group(Protocol):
+    """All slots of one kind in one process. `push` is called by the pump, the others by the watch."""
+
+    kind: int
+    slots: list[Slot]
+
+    def start(self) -> None: ...
+
+    def push(self, attempts: Sequence[Attempt]) -> None:
+        """Hand over attempts to run, in order."""
+
+    def take_back(self, attempt: Attempt) -> bool:
+        """Remove an attempt that no slot has taken; False when one has."""
+
+    def unstarted(self) -> list[Attempt]: ...
+
+    def stop(self, attempt: Attempt) -> None:
+        """`attempt.ask` was answered: make the handler end, as far as its kind can be made to."""
+
+    def give_up(self, attempt: Attempt) -> None:
+        """Let another slot take the place of the one whose handler does not stop."""
+
+    def close(self) -> None:
+        """Nothing runs any more: let the slots go."""
+
+
+class Floor:
+    """Shared by all slots of one process. `begin` and `finish` are called from whatever thread runs the handler."""
+
+    def __init__(
+        self, board: Board, fence: Fence, arounds: Sequence[Around], clock: Callable[[], float] = boottime
+    ) -> None:
+        self.board = board
+        self.fence = fence
+        self.arounds = tuple(arounds)
+        self.clock = clock
+        self.on_end: Callable[[Attempt], None] = _nowhere
+        self.on_lapse: Callable[[], None] = _nothing
+        self._records: deque[int] = deque(range(board.records))
+        self._forked = False
+        _floors.add(self)
+
+    def begin(self, attempt: Attempt, slot: Slot) -> bool:
+        """waiting -> running, if the lease still allows it; says so on the board."""
+        now = self.clock()
+        if attempt.why is not None or not self.fence.may_start(now):
+            if attempt.why is None:
+                self.on_lapse()
+            return False
+        attempt.begin(now)
+        slot.attempt = attempt
+        attempt.slot = slot
+        record = attempt.record = self._records.popleft() if self._records else -1
+        if record >= 0:
+            job = attempt.job
+            self.board.start(record, job.id, job.run, attempt.deadline_at, attempt.card.kind)
+        return True
+
+    def finish(self, attempt: Attempt, ended: Ended, slot: Slot) -> None:
+        """The handler is over: its end goes to the pump."""
+        if self._forked:
+            # A handler forked and let the copy come back here; only the original may speak to the store.
+            os._exit(0)
+        slot.attempt = None
+        attempt.ended = attempt.verdict or ended
+        attempt.phase = Phase.ended
+        if attempt.record >= 0:
+            self.board.state(attempt.record, ENDED)
+        self.on_end(attempt)
+
+    def settled(self, attempt: Attempt) -> None:
+        """Its end is stored, or is nobody's business any more."""
+        if attempt.record >= 0:
+            self.board.state(attempt.record, EMPTY)
+            self._records.append(attempt.record)
+            attempt.record = -1
+
+    def forked(self) -> None:
+        """This is a copy that a handler made of its process."""
+        self._forked = True
+
+
+def _note_fork() -> None:
+    for floor in list(_floors):
+        floor.forked()
+
+
+_floors: Final[weakref.WeakSet[Floor]] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_note_fork)
+
+
+def _nowhere(_: Attempt) -> None:
+    raise RuntimeError("the floor is not connected to a pump")
+
+
+def _nothing() -> None:
+    pass
+
+
+NOT_STARTED: Final = "no slot was free in time"

@@ -1,0 +1,386 @@
+"""The pump: one exchange with the store in flight, in a thread of its own; what ended meanwhile forms the next.
+
+Writes ends, takes claims and hands them to the slots. There is no flush timer: an idle pump sends at once, a busy one
+batches by itself. Knows no kind of handler.
+"""
+
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+
+from duly.core.decide import cancelled, completed
+from duly.core.job import ClaimedJob, ClaimRequest, Ended, Exchange, Incarnation, JobId
+from duly.core.lifecycle import Event, State
+from duly.stores.faults import DataFault, Transient
+from duly.stores.protocol import Store
+from duly.telemetry.events import (
+    AcksUnwritten,
+    AttemptEnded,
+    JobDied,
+    LeaseWasLost,
+    OutcomeAltered,
+    StoreAway,
+    StoreBack,
+)
+from duly.telemetry.hub import Hub
+from duly.worker.attempt import Attempt, Phase
+from duly.worker.card import Card
+from duly.worker.fetch import Fetch
+from duly.worker.floor import Floor
+from duly.worker.held import Held
+from duly.worker.reports import Reports, poorer
+from duly.worker.run import handed_back
+from duly.worker.suspects import Suspects
+
+_BATCH: Final = 1000
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 5.0
+_LONG: Final = 60.0
+
+Deliver = Callable[[Sequence[Attempt]], None]
+
+
+class Pump:
+    """`round` does one step; the thread repeats it. Every other public method may be called from any thread."""
+
+    def __init__(
+        self,
+        store: Store,
+        incarnation: Incarnation,
+        floor: Floor,
+        fetch: Fetch,
+        reports: Reports,
+        suspects: Suspects,
+        hub: Hub,
+    ) -> None:
+        self.held: Held = reports.held
+        self.fetch = fetch
+        self.reports = reports
+        self.suspects = suspects
+        self.claiming = True
+        self.quiet_at = -1.0
+        """When the last claim was sent that found nothing while nothing was held."""
+        self.ran = 0
+        """Attempts that started and whose end was settled."""
+        self.failure: BaseException | None = None
+        self.deliver: Deliver = _undelivered
+        self.on_forget: Callable[[Attempt], None] = _ignored
+        self.cards: Mapping[str, Card] = {}
+        self._store = store
+        self._incarnation = incarnation
+        self._floor = floor
+        self._hub = hub
+        self._outbox: deque[Attempt] = deque()
+        self._freed: deque[Attempt] = deque()
+        self._unsent: list[Attempt] = []
+        self._bell = threading.Event()
+        self._asleep = False
+        self._stopping = False
+        self._retry_at = 0.0
+        self._pause = _FIRST_PAUSE
+        self._away_since: float | None = None
+        self._exchanges = 0
+        self._thread = threading.Thread(target=self._run, name="duly-pump", daemon=True)
+        floor.on_end = self.ended
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread after the round in flight; what is not written by then stays unwritten."""
+        self._stopping = True
+        self._bell.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+
+    def ring(self) -> None:
+        """There may be work in the store."""
+        self.fetch.wake()
+        self._bell.set()
+
+    def nudge(self) -> None:
+        """Something here changed: do a round now."""
+        self._bell.set()
+
+    def ended(self, attempt: Attempt) -> None:
+        """A slot is done with an attempt; without an end it never started."""
+        self._outbox.append(attempt)
+        if self._asleep:
+            self._bell.set()
+
+    def free(self, attempt: Attempt) -> None:
+        """Its slot has been replaced: it no longer counts against what may be claimed."""
+        self._freed.append(attempt)
+        self._bell.set()
+
+    def unwritten(self) -> list[Attempt]:
+        """Ends that the store has not confirmed."""
+        return [*self._unsent, *self._outbox]
+
+    def round(self) -> float:
+        """One round trip at most. The seconds to wait before the next, 0 for none."""
+        floor, now = self._floor, self._floor.clock()
+        if floor.fence.lapsed(now) and not floor.fence.refresh(now) and floor.fence.lapsed(now):
+            self._abandon("the lease is over")
+            return _LONG
+        self._collect(now)
+        if now < self._retry_at:
+            return self._retry_at - now
+        if not self._report(now):
+            return max(0.0, self._retry_at - now)
+        request = self._request(now)
+        if request is None and not self._unsent:
+            # With full slots a claim is not due before something ends, which rings.
+            until_claim = self.fetch.due_in(now) if self._may_claim(now) else _LONG
+            return max(0.001, min(until_claim or _LONG, self.reports.due_in(now), self.suspects.due_in(now)))
+        self._exchange(request)
+        return max(0.0, self._retry_at - now)
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                pause = self.round()
+                if pause > 0:
+                    self._sleep(pause)
+        except BaseException as error:
+            # Without its pump a process only holds jobs: whoever watches ends it.
+            self.failure = error
+
+    def _sleep(self, pause: float) -> None:
+        self._asleep = True
+        if not self._outbox:
+            self._bell.wait(pause)
+        self._asleep = False
+        self._bell.clear()
+
+    def _may_claim(self, now: float) -> bool:
+        return self.claiming and not self._stopping and self._floor.fence.may_claim(now)
+
+    def _request(self, now: float) -> ClaimRequest | None:
+        if not self._may_claim(now) or self.suspects.running_alone(self.held):
+            return None
+        if self.suspects.due(now, self.fetch.outstanding):
+            return self.fetch.suspects()
+        return self.fetch.request(now, riding=bool(self._unsent))
+
+    def _collect(self, now: float) -> None:
+        outbox, freed = self._outbox, self._freed
+        while freed:
+            self.fetch.released(freed.popleft(), now)
+        while outbox and len(self._unsent) < _BATCH:
+            attempt = outbox.popleft()
+            self.fetch.released(attempt, now)
+            if attempt.acked_first:
+                # Its end was stored before it ran.
+                self._forget(attempt)
+                continue
+            if attempt.ended is None:
+                attempt.phase = Phase.ended
+                attempt.ended = (
+                    cancelled(attempt.job, attempt.reason, None)
+                    if attempt.why == "cancel"
+                    else handed_back(attempt, attempt.reason or "it was not started")
+                )
+            self._unsent.append(attempt)
+
+    def _exchange(self, request: ClaimRequest | None) -> None:
+        batch = self._unsent[:_BATCH]
+        sent_at = self._floor.clock()
+        try:
+            answer = self._store.jobs.exchange(self._incarnation, _ends(batch), request)
+        except Transient as fault:
+            self._away("exchange", fault)
+            return
+        except DataFault as fault:
+            self._find_bad(batch, fault)
+            return
+        self._answered()
+        self._settle(batch, answer)
+        if request is not None:
+            self._took(request, answer.claimed, sent_at)
+        self._wish(answer.wishes)
+
+    def _answered(self) -> None:
+        now = self._floor.clock()
+        self._exchanges += 1
+        self._floor.board.exchanged(self._exchanges, now, len(self.held))
+        self._retry_at, self._pause = 0.0, _FIRST_PAUSE
+        if self._away_since is not None:
+            self._hub.emit(StoreBack("exchange", now - self._away_since))
+            self._away_since = None
+
+    def _away(self, during: str, fault: Transient) -> None:
+        now = self._floor.clock()
+        if self._away_since is None:
+            self._away_since = now
+            self._hub.emit(StoreAway(during, str(fault)))
+        if fault.outcome_unknown:
+            self.reports.must_report = True
+        self._retry_at = now + self._pause * random.uniform(0.5, 1.5)
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+
+    def _settle(self, batch: Sequence[Attempt], answer: Exchange) -> None:
+        del self._unsent[: len(batch)]
+        acked = answer.acked
+        confirmed: list[Attempt] = []
+        for attempt in batch:
+            if attempt.key not in acked:
+                self._refused(attempt)
+            elif attempt.card.ack_first and not attempt.started_at and _is_completion(attempt.ended):
+                attempt.acked_first, attempt.ended, attempt.phase = True, None, Phase.waiting
+                attempt.wait_from = self._floor.clock()
+                confirmed.append(attempt)
+            else:
+                self._tell(attempt)
+                self._forget(attempt)
+        if confirmed:
+            self.deliver(confirmed)
+
+    def _took(self, request: ClaimRequest, claimed: Sequence[ClaimedJob], sent_at: float) -> None:
+        now = self._floor.clock()
+        if request.suspects:
+            self.suspects.answered(len(claimed), sent_at, now)
+        if not request.suspects or self.suspects.mode == "quarantine":
+            self.fetch.answered(request, len(claimed), now)
+        if not claimed:
+            if not self.held:
+                self.quiet_at = sent_at
+            return
+        self._take(claimed, now, suspects=request.suspects)
+
+    def _take(self, claimed: Iterable[ClaimedJob], now: float, *, suspects: bool) -> None:
+        ready: list[Attempt] = []
+        kept: list[Attempt] = []
+        for job in claimed:
+            attempt = Attempt(job, self.cards[job.task], self.reports, now)
+            if not self.held.add(attempt):
+                self._back(attempt, "an earlier run of it has not ended here")
+            elif not self.claiming:
+                self._back(attempt, "shutdown")
+            elif suspects and not self.suspects.take(attempt):
+                self._back(attempt, "it waits for a process of its own")
+            else:
+                kept.append(attempt)
+                if attempt.card.ack_first:
+                    attempt.ended = completed(job, None, timedelta(0))
+                    self._unsent.append(attempt)
+                else:
+                    ready.append(attempt)
+        self.fetch.claimed(kept)
+        if ready:
+            self.deliver(ready)
+
+    def _back(self, attempt: Attempt, reason: str) -> None:
+        attempt.released = True
+        attempt.phase = Phase.ended
+        attempt.ended = handed_back(attempt, reason)
+        self._unsent.append(attempt)
+
+    def _wish(self, ids: Iterable[JobId]) -> None:
+        for id in ids:
+            attempt = self.held.find(id)
+            if attempt is not None and attempt.phase is not Phase.ended:
+                self.reports.stop(attempt, "cancel", "cancelled on request")
+
+    def _report(self, now: float) -> bool:
+        """Progress, extensions and the comparison of what is held. False: the store did not answer."""
+        if not self.reports.due(now):
+            return True
+        try:
+            wishes, strange = self.reports.round(now)
+        except Transient as fault:
+            self._away("report", fault)
+            return False
+        self._answered()
+        self._wish(wishes)
+        for attempt in strange:
+            self._unsent.append(attempt)
+        return True
+
+    def _find_bad(self, batch: Sequence[Attempt], fault: DataFault) -> None:
+        """Ends alone, without a claim, in halves; the row that cannot be stored is stored with less."""
+        if len(batch) == 1:
+            self._weaken(batch[0], fault)
+            return
+        middle = len(batch) // 2
+        for half in (batch[:middle], batch[middle:]):
+            try:
+                answer = self._store.jobs.exchange(self._incarnation, _ends(half), None)
+            except DataFault as inner:
+                self._find_bad(half, inner)
+            except Transient as fault_in_half:
+                self._away("exchange", fault_in_half)
+                return
+            else:
+                self._unsent = [*half, *(attempt for attempt in self._unsent if attempt not in half)]
+                self._settle(half, answer)
+
+    def _weaken(self, attempt: Attempt, fault: DataFault) -> None:
+        less = poorer(attempt.ended, str(fault))
+        if less is None:
+            self._unsent.remove(attempt)
+            self._forget(attempt)
+            self._hub.emit(AcksUnwritten((attempt.job.id,), str(fault)))
+            return
+        attempt.ended = less
+        self._hub.emit(
+            OutcomeAltered(attempt.job.id, attempt.job.task, f"its outcome could not be stored: {fault}")
+        )
+
+    def _refused(self, attempt: Attempt) -> None:
+        event = attempt.ended.event if attempt.ended is not None else "end"
+        self._hub.emit(LeaseWasLost(attempt.job.id, attempt.job.run, attempt.job.task, event))
+        self.fetch.released(attempt, self._floor.clock())
+        self._forget(attempt)
+
+    def _forget(self, attempt: Attempt) -> None:
+        self.ran += bool(attempt.started_at)
+        self._floor.settled(attempt)
+        self.reports.forget(attempt)
+        self.on_forget(attempt)
+        self.held.drop(attempt)
+
+    def _tell(self, attempt: Attempt) -> None:
+        ended = attempt.ended
+        if ended is None:
+            return
+        if ended.event is Event.lose and ended.to is State.ready:
+            self.suspects.made(self._floor.clock())
+        if ended.to is State.dead:
+            self._hub.emit(_told(JobDied, attempt, ended))
+        elif self._hub.details:
+            self._hub.emit(_told(AttemptEnded, attempt, ended))
+
+    def _abandon(self, why: str) -> None:
+        self._collect(self._floor.clock())
+        if self._unsent:
+            self._hub.emit(AcksUnwritten(tuple(attempt.job.id for attempt in self._unsent), why))
+        for attempt in self._unsent:
+            self._forget(attempt)
+        self._unsent = []
+        self.claiming = False
+
+
+def _ends(attempts: Iterable[Attempt]) -> list[Ended]:
+    return [attempt.ended for attempt in attempts if attempt.ended is not None]
+
+
+def _is_completion(ended: Ended | None) -> bool:
+    return ended is not None and ended.event is Event.complete
+
+
+def _told(kind: type[AttemptEnded], attempt: Attempt, ended: Ended) -> AttemptEnded:
+    job = attempt.job
+    elapsed = None if ended.elapsed is None else ended.elapsed.total_seconds()
+    return kind(job.id, job.run, job.queue, job.task, ended.event, ended.to, ended.reason, elapsed)
+
+
+def _ignored(_: Attempt) -> None:
+    pass
+
+
+def _undelivered(_: Sequence[Attempt]) -> None:
+    raise RuntimeError("the pump is not connected to any slots")

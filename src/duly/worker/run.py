@@ -1,0 +1,168 @@
+"""Running one attempt: decode, call the handler inside its around functions, and turn its end into what is stored.
+
+Knows how a handler may end, not where it runs: loop, thread and child process share this.
+"""
+
+import random
+import signal
+from asyncio import CancelledError
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from inspect import isasyncgenfunction
+from typing import Any, Final
+
+import msgspec
+
+from duly.client.job import Job, current
+from duly.core import decide
+from duly.core.classify import Verdict, classify
+from duly.core.endings import Ending, unwrap_ending
+from duly.core.fingerprint import ErrorRecord, describe
+from duly.core.job import Ended
+from duly.worker.attempt import ROLLED_BACK, Attempt
+
+Around = Callable[[Job], Any]
+
+_TRANSIENT: Final = Verdict("transient")
+
+
+def handle_of(attempt: Attempt) -> Job:
+    """The Job that the handler and its enqueues see."""
+    return Job.claimed(attempt.job, attempt.desk.incarnation, attempt, attempt.card.encode)
+
+
+def read_arguments(attempt: Attempt) -> dict[str, Any] | Ended:
+    """The keyword arguments, or the end of a job whose arguments do not fit."""
+    data = attempt.job.args
+    try:
+        return attempt.card.decode(data if data is not None else b"{}")
+    except Exception as error:
+        return decide.undecodable(attempt.job, describe(error))
+
+
+def call(attempt: Attempt, job: Job, kwargs: dict[str, Any], arounds: Sequence[Around]) -> Any:
+    """Call a `def` handler inside the around functions, the first one outermost."""
+    card = attempt.card
+    if not arounds:
+        return card.fn(job, **kwargs) if card.takes_job else card.fn(**kwargs)
+    with ExitStack() as stack:
+        for around in arounds:
+            stack.enter_context(contextmanager(around)(job))
+        return card.fn(job, **kwargs) if card.takes_job else card.fn(**kwargs)
+
+
+async def acall(attempt: Attempt, job: Job, kwargs: dict[str, Any], arounds: Sequence[Around]) -> Any:
+    """Call an async handler inside the around functions, which may be async too."""
+    card = attempt.card
+    async with AsyncExitStack() as stack:
+        for around in arounds:
+            if isasyncgenfunction(around):
+                await stack.enter_async_context(asynccontextmanager(around)(job))
+            else:
+                stack.enter_context(contextmanager(around)(job))
+        return await (card.fn(job, **kwargs) if card.takes_job else card.fn(**kwargs))
+
+
+def returned(attempt: Attempt, result: object, now: float) -> Ended:
+    """The handler returned."""
+    if attempt.committed is not None:
+        return attempt.committed
+    if attempt.handed_over:
+        # Where the user's transaction committed, the store finds the end of this very attempt and changes nothing.
+        return _failed(attempt, ErrorRecord("RolledBack", ROLLED_BACK, "", "rollback"), ROLLED_BACK, now)
+    try:
+        data, note = attempt.card.encode(result)
+    except Exception as error:
+        data, note = None, f"result not storable: {describe(error).message}"
+    return decide.completed(attempt.job, data, attempt.elapsed(now), note)
+
+
+def raised(attempt: Attempt, error: BaseException, now: float) -> Ended:
+    """The handler raised: an ending, an error, or what our own asking to stop made of it."""
+    if attempt.committed is not None:
+        return attempt.committed
+    inner = unwrap_ending(error)
+    policy, elapsed = attempt.card.policy, attempt.elapsed(now)
+    if isinstance(inner, Ending):
+        return decide.raised(attempt.job, inner, policy, random.random(), describe(inner), elapsed)
+    record = describe(error)
+    stopped = isinstance(error, CancelledError) or _only_cancelled(error)
+    match attempt.why:
+        case "timeout":
+            return timed_out(attempt, now, record)
+        case "cancel" if stopped:
+            return decide.cancelled(attempt.job, attempt.reason, elapsed)
+        case "shutdown" | "lease" if stopped or attempt.card.is_async:
+            return decide.interrupted(
+                attempt.job, policy, attempt.reason, elapsed, None if stopped else record
+            )
+        case _:
+            return judged(attempt, error, record, now)
+
+
+def judged(attempt: Attempt, error: BaseException, record: ErrorRecord, now: float) -> Ended:
+    """An error of the handler's own: permanent or transient by the task's rules."""
+    verdict = classify(
+        error, permanent=attempt.card.permanent, transient=attempt.card.transient, now=datetime.now(UTC)
+    )
+    ended = decide.failed(
+        attempt.job, verdict, attempt.card.policy, random.random(), record, attempt.elapsed(now)
+    )
+    return msgspec.structs.replace(ended, note=verdict.note) if verdict.note else ended
+
+
+def timed_out(attempt: Attempt, now: float, at: ErrorRecord | None = None, note: str = "") -> Ended:
+    """A failed attempt, whatever the handler made of being stopped. `at` shows where it stood."""
+    text = attempt.timeout_text()
+    record = ErrorRecord("Timeout", text, at.traceback if at is not None else "", "timeout")
+    ended = _failed(attempt, record, text, now)
+    return msgspec.structs.replace(ended, note=note) if note else ended
+
+
+def stopped(attempt: Attempt, now: float, at: ErrorRecord | None = None, note: str = "") -> Ended:
+    """The end of an attempt that was stopped from outside: killed, or given up and now gone with its process."""
+    match attempt.why:
+        case "cancel":
+            return decide.cancelled(attempt.job, attempt.reason, attempt.elapsed(now))
+        case "shutdown" | "lease":
+            return decide.interrupted(attempt.job, attempt.card.policy, attempt.reason, attempt.elapsed(now))
+        case _:
+            return timed_out(attempt, now, at, note)
+
+
+def handed_back(attempt: Attempt, reason: str) -> Ended:
+    """Claimed and never started: ready again, at no cost."""
+    return decide.interrupted(attempt.job, attempt.card.policy, reason, None)
+
+
+def crash_text(code: int) -> str:
+    """How a process ended, from its return code."""
+    if code >= 0:
+        return f"exited with {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+def bind(job: Job) -> None:
+    """Make it the current job of this context."""
+    current.set(job)
+
+
+def _failed(attempt: Attempt, record: ErrorRecord, reason: str, now: float) -> Ended:
+    return decide.failed(
+        attempt.job, _TRANSIENT, attempt.card.policy, random.random(), record, attempt.elapsed(now), reason
+    )
+
+
+def _only_cancelled(error: BaseException) -> bool:
+    waiting = [error]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, BaseExceptionGroup):
+            waiting.extend(inner.exceptions)
+        elif not isinstance(inner, CancelledError):
+            return False
+    return True
