@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from duly import App, Filter, NotFound, State, UsageError
-from duly.client import inspect as read_model
+from duly.client import selection
 from duly.core.backoff import Backoff
 from duly.core.classify import Verdict
 from duly.core.decide import Policy, failed
@@ -118,7 +118,7 @@ def test_a_long_search_stops_and_says_how_far_it_went(jobs: App, monkeypatch: py
 
     first = send.enqueue(7)
     jobs.enqueue_many(send.draft(number) for number in range(100, 1_300))
-    monkeypatch.setattr(read_model, "SEARCH_BUDGET", 0.0)
+    monkeypatch.setattr(selection, "SEARCH_BUDGET", 0.0)
 
     pages = [jobs.inspect.jobs(Filter(where="args.customer_id = 7"), limit=1)]
     while pages[-1].next is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -189,7 +190,8 @@ def test_an_operation_leaves_out_jobs_that_came_later_or_moved_meanwhile(
     while both.inspect.operation(operation.id).state == "running":
         advance(both.store)
 
-    assert both.inspect.operation(operation.id).done == 119
+    ended = both.inspect.operation(operation.id)
+    assert (ended.done, ended.skipped) == (119, 1)
     assert state(both, later) is State.dead
 
 
@@ -211,17 +213,56 @@ def test_an_operation_pauses_goes_on_and_is_cancelled(both: App, send: Any, hand
         both.operate.resume_operation(operation.id)
 
 
-def test_two_workers_at_once_move_each_job_once(both: App, send: Any, hands: Hands) -> None:
-    make_dead(both, send, hands, 120)
+def test_workers_at_the_same_moment_move_each_job_once_and_count_it_once(
+    both: App, send: Any, hands: Hands
+) -> None:
+    make_dead(both, send, hands, 300)
     operation = both.operate.redrive(Filter(), rate="max", reason="INC-311").operation
     assert operation is not None
-    before = both.store.inspection.operations()
+    moved: list[int] = []
 
-    moved = advance(both.store, 60) + advance(both.store, 60) + advance(both.store, 60)
+    def work() -> None:
+        while both.store.inspection.operations()[0].state == "running":
+            moved.append(advance(both.store, 7))
 
-    assert before[0].cursor == 0
-    assert moved == 120
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+    ended = both.inspect.operation(operation.id)
+    assert sum(moved) == 300
+    assert (ended.done, ended.skipped) == (300, 0)
+    assert both.inspect.queue("default").counts.ready == 300
+
+
+def test_what_a_dead_worker_reserved_is_moved_at_the_end(both: App, send: Any, hands: Hands) -> None:
+    ids = make_dead(both, send, hands, 120)
+    operation = both.operate.redrive(Filter(), rate="max", reason="INC-311").operation
+    assert operation is not None
+    both.store.operator.advance_operation(operation.id, ids[89], 90, 0, False)
+
+    while both.inspect.operation(operation.id).state == "running":
+        advance(both.store, 50)
+
+    ended = both.inspect.operation(operation.id)
+    assert (ended.done, ended.skipped) == (120, 0)
     assert both.inspect.queue("default").counts.ready == 120
+
+
+def test_a_job_that_dies_again_meanwhile_is_not_redriven_twice(both: App, send: Any, hands: Hands) -> None:
+    make_dead(both, send, hands, 110)
+    operation = both.operate.redrive(Filter(), rate="max", reason="INC-311").operation
+    assert operation is not None
+    advance(both.store, 60)
+    make_dead(both, send, hands, 0)
+
+    while both.inspect.operation(operation.id).state == "running":
+        advance(both.store, 60)
+
+    counts = both.inspect.queue("default").counts
+    assert (counts.ready, counts.dead) == (50, 60)
 
 
 def operation(rate: float | None, done: int = 0) -> OperationRecord:

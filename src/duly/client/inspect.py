@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from duly.client import selection
 from duly.client.client import Client
 from duly.client.options import whole_number
 from duly.client.registry import nearest
@@ -22,9 +23,6 @@ from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.pressure import drain_time, health
 from duly.stores.protocol import DeadGroup, OperationRecord, Pause, QueueCount, WorkerRecord
-
-SEARCH_BUDGET: Final = 0.150
-"""Seconds one look for matching jobs may take; a store keeps other writers waiting meanwhile, or may."""
 
 SEARCHED_AT_ONCE: Final = 500
 """Jobs read per round trip while most are expected not to match."""
@@ -129,7 +127,7 @@ class Inspect:
         """Jobs that fit, newest first. A look takes at most about 150 ms: then it says how far back it went."""
         most = whole_number(limit, "limit")
         store = self._client.store.inspection
-        until = time.monotonic() + SEARCH_BUDGET
+        until = time.monotonic() + selection.SEARCH_BUDGET
         found: list[JobRecord] = []
         oldest: JobRecord | None = None
         cursor = before

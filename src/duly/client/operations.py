@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Final, NamedTuple
 
-from duly.client.selection import VERBS, step
+from duly.client.selection import VERBS, Step, search
 from duly.core.job import JobId
 from duly.stores.protocol import OperationRecord, Store
 
@@ -73,12 +73,35 @@ def advance(store: Store, limit: int = 1000, pace: Pace = _shared) -> int:
 def _advance(store: Store, operation: OperationRecord, most: int) -> int:
     if most == 0:
         return 0
-    stretch = step(store.inspection, operation.verb, operation.filter, operation.cursor, operation.upto, most)
-    moved = _act(store, operation, list(stretch.ids))
-    store.operator.advance_operation(
-        operation.id, stretch.cursor, len(moved), len(stretch.ids) - len(moved), stretch.ended
+    stretch = _search(store, operation, operation.cursor, most)
+    if stretch.ids or not stretch.ended:
+        # Reserved before it is moved: of two workers one wins, and each job is counted once.
+        if not store.operator.advance_operation(operation.id, stretch.cursor, len(stretch.ids), 0, False):
+            return 0
+        return len(_act(store, operation, list(stretch.ids)))
+    left = _left_behind(store, operation, most)
+    if left:
+        return len(_act(store, operation, left))
+    gone = max(0, operation.total - operation.done - operation.skipped)
+    store.operator.advance_operation(operation.id, operation.cursor, 0, gone, True)
+    return 0
+
+
+def _left_behind(store: Store, operation: OperationRecord, most: int) -> list[JobId]:
+    """What a worker reserved before it died is still where it was."""
+    cursor = 0
+    while True:
+        stretch = _search(store, operation, cursor, most)
+        if stretch.ids or stretch.ended:
+            return list(stretch.ids)
+        cursor = stretch.cursor
+
+
+def _search(store: Store, operation: OperationRecord, cursor: int, most: int) -> Step:
+    # A job that died again since then belongs to the next act, not to this one.
+    return search(
+        store.inspection, operation.verb, operation.filter, cursor, operation.upto, most, operation.created_at
     )
-    return len(moved)
 
 
 def _act(store: Store, operation: OperationRecord, ids: list[JobId]) -> list[JobId]:
