@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Final
 
 import psycopg
@@ -30,7 +31,9 @@ class Link:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self.connection = connection
         self.marks = Marks()
-        self.due_mark: float = 0.0
+        self.due_mark: datetime | None = None
+        self.due_met = 0
+        self.due_full_at = 0.0
 
     @property
     def broken(self) -> bool:

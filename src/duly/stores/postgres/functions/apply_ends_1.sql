@@ -1,5 +1,5 @@
 -- Applies ends of attempts, each fenced by (incarnation, job, run); answers the pairs that were live, or whose same end an
--- earlier call applied. A wished cancel turns ready and scheduled into cancelled. The caller has set the planner.
+-- earlier call applied (p_again). A wished cancel turns ready and scheduled into cancelled. The caller has set the planner.
 -- Lock: the claimed rows FOR UPDATE, in the order given (callers sort by incarnation, id), in an earlier statement than
 -- the wishes it protects: a cancel waits for this lock and looks again. Index: claimed_pkey, job_pkey, wish_pkey.
 -- Differs: SQLite needs no lock.
@@ -7,7 +7,7 @@ create function {schema}.apply_ends_1(
     p_incarnations bigint[], p_ids bigint[], p_runs int[], p_events text[], p_states text[],
     p_failed int[], p_lost int[], p_interrupted int[], p_snoozed int[], p_delays float8[], p_results bytea[],
     p_reasons text[], p_notes text[], p_error_types text[], p_error_messages text[], p_tracebacks text[],
-    p_fingerprints text[], p_elapsed float8[], v_now timestamptz
+    p_fingerprints text[], p_elapsed float8[], p_again boolean, v_now timestamptz
 ) returns table (id bigint, run int)
 language plpgsql as $$
 #variable_conflict use_column
@@ -21,6 +21,8 @@ begin
         select u.*, c.tid, c.priority, c.expires_at, j.queue_key, j.suspect_key, j.task_key, j.enqueued_at, j.queue, j.task,
                j.tenant, j.correlation_id, w.reason as wish_reason, w.by as wish_by,
                case when w.id is null then u.state else 'cancelled' end as final,
+               -- Expiry asks whether a job has started: a first attempt that never did leaves it standing.
+               case when u.elapsed is null and u.run = 1 then c.expires_at end as kept_expiry,
                greatest(c.claimed_at, v_now - u.elapsed * interval '1 second') as started_at
           from unnest(p_incarnations, p_ids, p_runs, p_events, p_states, p_failed, p_lost, p_interrupted, p_snoozed, p_delays,
                       p_results, p_reasons, p_notes, p_error_types, p_error_messages, p_tracebacks, p_fingerprints, p_elapsed)
@@ -52,7 +54,7 @@ begin
           from held h where h.final in ('completed', 'skipped', 'cancelled')
     ), large as (
         insert into result (id, result)
-        select h.id, h.result from held h where h.final = 'completed' and octet_length(h.result) > 8192
+        select h.id, h.result from held h where h.final in ('completed', 'skipped', 'cancelled') and octet_length(h.result) > 8192
     ), dying as (
         insert into dead (id, queue_key, enqueued_at, started_at, died_at, incarnation, run, failed, lost, interrupted,
                           snoozed, queue, task, tenant, correlation_id, reason, note, error_type, error_message, traceback,
@@ -62,17 +64,15 @@ begin
                h.note, h.error_type, h.error_message, h.traceback, h.fingerprint
           from held h where h.final = 'dead'
     ), later as (
-        insert into scheduled (id, run_at, queue, task, priority, run, failed, lost, interrupted, snoozed)
+        insert into scheduled (id, run_at, queue, task, priority, run, failed, lost, interrupted, snoozed, expires_at)
         select h.id, least(v_now + coalesce(h.delay, 0) * interval '1 second', '9999-01-01Z'),
                case when h.lost > 0 then h.suspect_key else h.queue_key end, h.task_key, h.priority, h.run, h.failed,
-               h.lost, h.interrupted, h.snoozed
+               h.lost, h.interrupted, h.snoozed, h.kept_expiry
           from held h where h.final = 'scheduled'
     ), again as (
-        -- Expiry asks whether a job has started: an attempt that never did leaves it standing.
         insert into ready (queue, priority, pos, id, task, ready_at, run, failed, lost, interrupted, snoozed, expires_at)
         select case when h.lost > 0 then h.suspect_key else h.queue_key end, h.priority, nextval('pos'), h.id, h.task_key,
-               v_now, h.run, h.failed, h.lost, h.interrupted, h.snoozed,
-               case when h.event = 'interrupt' and h.elapsed is null then h.expires_at end
+               v_now, h.run, h.failed, h.lost, h.interrupted, h.snoozed, h.kept_expiry
           from held h where h.final = 'ready'
     ), recorded as (
         insert into attempt (id, run, incarnation, started_at, ended_at, event, reason, error_type, error_message, traceback,
@@ -86,7 +86,7 @@ begin
     if 'ready' = any(p_states) then
         perform ring_1();
     end if;
-    if v_applied < cardinality(p_ids) then
+    if p_again and v_applied < cardinality(p_ids) then
         return query
         select u.id, u.run from unnest(p_incarnations, p_ids, p_runs, p_events) as u (incarnation, id, run, event)
          where exists (select 1 from attempt a where a.id = u.id and a.run = u.run and a.incarnation = u.incarnation

@@ -6,7 +6,7 @@
 -- a locked ctid cannot move. Index: ready_pkey, job_pkey. Differs: SQLite has one writer and no dead entries.
 create function {schema}.claim_lane_1(
     p_incarnation bigint, p_known jsonb, p_paused bigint[], p_place int, p_lane bigint, p_want int, p_sweep boolean,
-    p_unparked bigint[], p_jump_lanes bigint[], p_jump_from int[], p_jump_pos bigint[], p_jump_to bigint[],
+    p_jump_lanes bigint[], p_jump_from int[], p_jump_pos bigint[], p_jump_to bigint[],
     p_now timestamptz
 ) returns setof {schema}.exchanged_1
 language plpgsql as $$
@@ -16,20 +16,15 @@ declare
     v_tail {schema}.exchanged_1;
     v_began timestamptz := clock_timestamp();
     v_swept boolean := p_sweep and sweep_due_1('lane:' || p_lane, 1000);
-    v_front boolean := v_swept;
     v_from int[];
     v_pos bigint[];
     v_to bigint[];
     v_left int := p_want;
     v_taken int;
 begin
-    v_tail := row('lane', p_place, (select s.last_value from pos s), 0, null, null, 0, v_front::int, 0, 0, p_want, null, null,
+    v_tail := row('lane', p_place, (select s.last_value from pos s), 0, null, null, 0, v_swept::int, 0, 0, p_want, null, null,
                   null, null, null, null, null, null, null);
-    if cardinality(p_unparked) > 0 then
-        perform unpark_known_1(p_lane, p_unparked, p_want);
-        v_front := true;
-    end if;
-    if not v_front then
+    if not v_swept then
         select array_agg(j.low), array_agg(j.pos), array_agg(j.high) into v_from, v_pos, v_to
           from unnest(p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to) as j (lane, low, pos, high) where j.lane = p_lane;
     end if;

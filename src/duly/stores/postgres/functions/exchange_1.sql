@@ -17,16 +17,16 @@ set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
     v_known jsonb;
-    v_wishes int;
     v_stale boolean;
     v_paused text[];
     v_paused_tasks bigint[];
     v_left int := p_most;
     v_claimed int;
+    v_row {schema}.exchanged_1;
 begin
     if p_own then
         perform require_read_committed_1();
-        select w.known || '{}', w.wishes, w.progress_at < v_now - w.heartbeat into v_known, v_wishes, v_stale
+        select w.known || '{}', w.progress_at < v_now - w.heartbeat into v_known, v_stale
           from worker w where w.incarnation = p_incarnation for key share;
     end if;
     if cardinality(p_ids) > 0 then
@@ -35,7 +35,15 @@ begin
                null::interval, null::timestamptz, null::timestamptz, null, null, null, null::text[], null, null::bytea
           from apply_ends_1(array_fill(p_incarnation, array[cardinality(p_ids)]), p_ids, p_runs, p_events, p_states, p_failed,
                             p_lost, p_interrupted, p_snoozed, p_delays, p_results, p_reasons, p_notes, p_error_types,
-                            p_error_messages, p_tracebacks, p_fingerprints, p_elapsed, v_now) a;
+                            p_error_messages, p_tracebacks, p_fingerprints, p_elapsed, p_own, v_now) a;
+    end if;
+    if p_own then
+        -- Wishes are few: they stand only for jobs that were running when a cancel came.
+        return query
+        select 'wish', null::int, w.id, null::int, null::int, null::bigint, null::int, null::int, null::int, null::int, null::int,
+               null::interval, null::timestamptz, null::timestamptz, null, null, null, null::text[], null, null::bytea
+          from wish w cross join lateral (
+            select 1 from claimed c where c.incarnation = p_incarnation and c.id = w.id offset 0) held;
     end if;
     if v_known is null then
         return;
@@ -43,26 +51,24 @@ begin
     if v_stale then
         update worker set progress_at = v_now where incarnation = p_incarnation;
     end if;
-    if v_wishes > 0 then
-        return query
-        select 'wish', null::int, w.id, null::int, null::int, null::bigint, null::int, null::int, null::int, null::int, null::int,
-               null::interval, null::timestamptz, null::timestamptz, null, null, null, null::text[], null, null::bytea
-          from claimed c cross join lateral (select w.id from wish w where w.id = c.id offset 0) w
-         where c.incarnation = p_incarnation;
-        if not found then
-            update worker set wishes = 0 where incarnation = p_incarnation and wishes = v_wishes;
-        end if;
-    end if;
     if v_left > 0 then
         select array_agg(p.target), array_agg(p.key) filter (where p.target like 'task:%') into v_paused, v_paused_tasks
           from pause p where p.until is null or p.until > v_now;
+        if cardinality(p_unparked) > 0 then
+            for v_row in select * from claim_parked_1(p_incarnation, v_known, p_queues, p_lanes, p_caps, v_paused,
+                                                      coalesce(v_paused_tasks, '{}'), v_left, p_unparked, v_now) loop
+                return next v_row;
+                v_left := v_left - 1;
+                p_caps[v_row.place] := p_caps[v_row.place] - 1;
+            end loop;
+        end if;
         for v_lane in 1 .. cardinality(p_lanes) loop
             exit when v_left <= 0;
             continue when 'queue:' || p_queues[v_lane] = any(v_paused);
             v_claimed := 0;
             return query
             select * from claim_lane_1(p_incarnation, v_known, coalesce(v_paused_tasks, '{}'), v_lane, p_lanes[v_lane],
-                                       least(p_caps[v_lane], v_left), p_sweeps[v_lane], p_unparked,
+                                       least(p_caps[v_lane], v_left), p_sweeps[v_lane],
                                        p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, v_now);
             get diagnostics v_claimed = row_count;
             -- The last row tells about the lane.

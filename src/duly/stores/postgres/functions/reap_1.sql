@@ -20,6 +20,6 @@ begin
         returning incarnation
     )
     select array_agg(g.incarnation order by g.incarnation) into v_gone from gone g;
-    return take_back_all_1(v_gone, 'its worker stopped beating', p_poison, v_now);
+    return take_back_all_1(v_gone, 'its worker''s lease lapsed', p_poison, v_now);
 end
 $$;

@@ -30,7 +30,7 @@ begin
     select count(*) into v_moved
       from listed l cross join lateral apply_ends_1(
         l.incarnations, l.ids, l.runs, l.events, l.states, l.failed, l.lost, l.interrupted, l.snoozed, null, null, l.reasons,
-        null, null, null, null, null, l.elapsed, p_now) a
+        null, null, null, null, null, l.elapsed, false, p_now) a
      where l.ids is not null;
     return v_moved;
 end

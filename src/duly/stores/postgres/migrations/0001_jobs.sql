@@ -9,7 +9,6 @@ create table {schema}.worker (
     beat bigint not null default 0,
     beat_at timestamptz not null,
     progress_at timestamptz not null,
-    wishes int not null default 0,
     pid int not null,
     slots int not null,
     draining boolean not null default false,
@@ -283,21 +282,53 @@ create table {schema}.queue (
 -- include: functions/door_class_1.sql
 -- include: functions/require_read_committed_1.sql
 -- include: functions/ring_1.sql
--- include: functions/sweep_due_1.sql
--- include: functions/sweep_done_1.sql
--- include: functions/enqueue_1.sql
--- include: functions/apply_ends_1.sql
--- include: functions/take_back_1.sql
--- include: functions/take_back_all_1.sql
 -- include: functions/exchanged_1.sql
--- include: functions/unpark_known_1.sql
--- include: functions/claim_lane_1.sql
--- include: functions/exchange_1.sql
+-- include: functions/abandon_unknown_1.sql
+-- include: functions/advance_operation_1.sql
+-- include: functions/announce_dead_1.sql
+-- include: functions/apply_ends_1.sql
 -- include: functions/arguments_1.sql
--- include: functions/extend_1.sql
--- include: functions/report_1.sql
--- include: functions/register_1.sql
+-- include: functions/ask_cancel_1.sql
 -- include: functions/beat_1.sql
 -- include: functions/beats_1.sql
--- include: functions/reap_1.sql
+-- include: functions/blocked_tasks_1.sql
+-- include: functions/cancel_waiting_1.sql
+-- include: functions/claim_lane_1.sql
+-- include: functions/claim_parked_1.sql
+-- include: functions/declare_1.sql
 -- include: functions/disown_1.sql
+-- include: functions/drain_worker_1.sql
+-- include: functions/draining_1.sql
+-- include: functions/enqueue_1.sql
+-- include: functions/exchange_1.sql
+-- include: functions/expire_waiting_1.sql
+-- include: functions/extend_1.sql
+-- include: functions/finish_waiting_1.sql
+-- include: functions/forget_jobs_1.sql
+-- include: functions/keep_sample_1.sql
+-- include: functions/note_act_1.sql
+-- include: functions/parked_tasks_1.sql
+-- include: functions/pause_1.sql
+-- include: functions/positions_behind_1.sql
+-- include: functions/promote_1.sql
+-- include: functions/purge_1.sql
+-- include: functions/reap_1.sql
+-- include: functions/redrive_1.sql
+-- include: functions/register_1.sql
+-- include: functions/report_1.sql
+-- include: functions/reprioritise_1.sql
+-- include: functions/resume_1.sql
+-- include: functions/retain_1.sql
+-- include: functions/run_at_1.sql
+-- include: functions/run_now_1.sql
+-- include: functions/set_operation_1.sql
+-- include: functions/settle_cancel_1.sql
+-- include: functions/start_operation_1.sql
+-- include: functions/sweep_1.sql
+-- include: functions/sweep_done_1.sql
+-- include: functions/sweep_due_1.sql
+-- include: functions/sweep_turn_1.sql
+-- include: functions/take_back_1.sql
+-- include: functions/take_back_all_1.sql
+-- include: functions/take_back_stray_1.sql
+-- include: functions/unpark_resumed_1.sql

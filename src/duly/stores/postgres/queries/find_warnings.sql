@@ -1,0 +1,19 @@
+-- What keeps this database from keeping a queue well: (kind, detail, number). Lock: none. Index: none. Differs: PostgreSQL only.
+select 'transaction' as kind, a.pid || ' of ' || coalesce(a.usename, '?') || ' (' || coalesce(nullif(a.application_name, ''), '?') || ')',
+       extract(epoch from clock_timestamp() - a.xact_start)::float8
+  from pg_stat_activity a
+ where a.datname = current_database() and a.pid <> pg_backend_pid() and a.backend_type = 'client backend'
+   and a.xact_start < clock_timestamp() - interval '5 minutes'
+union all
+select 'prepared', p.gid, extract(epoch from clock_timestamp() - p.prepared)::float8 from pg_prepared_xacts p
+ where p.database = current_database() and p.prepared < clock_timestamp() - interval '5 minutes'
+union all
+select 'slot', s.slot_name::text, 0 from pg_replication_slots s
+ where not s.active and (s.xmin is not null or s.database = current_database())
+union all
+select 'setting', s.name, 0 from pg_settings s
+ where (s.name, s.setting) in (('synchronous_commit', 'off'), ('fsync', 'off'), ('autovacuum', 'off'))
+union all
+select 'behind', p.name, p.behind::float8 from {schema}.positions_behind_1() p
+union all
+select 'clock', 'skew', extract(epoch from clock_timestamp() - %(process)s::timestamptz)::float8
