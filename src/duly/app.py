@@ -340,7 +340,7 @@ class App:
         StoreUnreachable or MigrationNeeded when the store cannot be used.
         """
         self.load()
-        self.client.call(self.client.store.inspection.now)
+        self.client.call(self._look)
 
     def close(self) -> None:
         """Let go of the store's connections and threads. The next use opens anew."""
@@ -357,13 +357,16 @@ class App:
 
     async def __aenter__(self) -> Self:
         self.load()
-        await self.client.acall(self.client.store.inspection.now)
+        await self.client.acall(self._look)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.client.aclose()
+
+    def _look(self) -> None:
+        self.client.store.schema.declared()
 
     def __repr__(self) -> str:
         return f"<App {len(self.tasks)} tasks, {len(self.queues)} queues>"
@@ -379,6 +382,8 @@ class App:
         check_rules(policy["permanent"], policy["transient"])
 
         def declare(fn: Callable[..., Any]) -> Task[..., Any]:
+            if isinstance(fn, Task):
+                raise UsageError(f"{fn.name} is a task already; remove the second @jobs.task")
             handler = Handler(fn)
             declaration = Declaration(
                 name=handler.task_name(name),

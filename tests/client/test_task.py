@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 from collections.abc import Iterator
@@ -159,6 +160,36 @@ def test_what_cannot_be_a_task_is_refused(jobs: App, kind: str) -> None:
 
     with pytest.raises(UsageError):
         jobs.task(candidates[kind])
+
+
+def test_a_task_is_registered_once(jobs: App) -> None:
+    @jobs.task
+    def send() -> None: ...
+
+    with pytest.raises(UsageError, match="task already"):
+        jobs.task(send)
+
+
+def test_a_decorator_that_hides_an_async_function_is_refused(jobs: App) -> None:
+    def traced(fn: Any) -> Any:
+        @functools.wraps(fn)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return fn(*args, **kwargs)
+
+        return wrapper
+
+    with pytest.raises(UsageError, match="make its wrapper an `async def`"):
+
+        @jobs.task
+        @traced
+        async def send() -> None: ...
+
+    @jobs.task
+    @traced
+    def fine(number: int) -> int:
+        return number
+
+    assert fine(7) == 7
 
 
 def test_two_functions_under_one_name_are_refused_with_both_places(jobs: App) -> None:

@@ -90,6 +90,8 @@ def _declarations(client: Client, load: Callable[[], None]) -> Iterator[Finding]
 def _store(client: Client) -> Iterator[Finding]:
     try:
         store = client.store
+        if client.settings.migrate in {"check", "off"} and not store.capabilities.shared_by_machines:
+            yield Finding("note", "an SQLite file migrates by itself; the setting migrate is for servers")
         found, wanted = client.call(store.schema.version), store.schema.wanted()
         if found < wanted and not store.capabilities.shared_by_machines:
             yield Finding("note", f"{store.url} has no tables of this release yet; the first use makes them")

@@ -31,11 +31,11 @@ T = TypeVar("T")
 _everyone: Final[weakref.WeakSet[Client]] = weakref.WeakSet()
 
 
-class _Opened:
-    """The handles of one process."""
+class _Handles:
+    """What one process has open. Threads start and the store connects at the first call of each."""
 
-    def __init__(self, store: Store, threads: int) -> None:
-        self.store = store
+    def __init__(self, threads: int) -> None:
+        self.store: Store | None = None
         self.threads = ThreadPoolExecutor(threads, thread_name_prefix="duly-client")
 
 
@@ -48,8 +48,8 @@ class Client:
         self.clock = clock
         self._code = dict(code)
         self._settings: Settings | None = None
-        self._opened: _Opened | None = None
-        self._inherited: list[_Opened] = []
+        self._handles: _Handles | None = None
+        self._inherited: list[_Handles] = []
         self._lock = threading.RLock()
         _everyone.add(self)
 
@@ -66,7 +66,7 @@ class Client:
     def configure(self, code: Mapping[str, object], backoff: Backoff | None) -> None:
         """Replace what the constructor said. AlreadyOpen once anything was opened."""
         with self._lock:
-            if self._opened is not None:
+            if self.is_open:
                 raise AlreadyOpen(
                     f"this App is in use already, on {without_password(self.settings.url)}; "
                     "call configure() before its first enqueue, worker or inspect"
@@ -78,7 +78,7 @@ class Client:
     def override(self, **flags: object) -> None:
         """Let what a command line said go before everything else. AlreadyOpen once anything was opened."""
         with self._lock:
-            if self._opened is not None:
+            if self.is_open:
                 raise AlreadyOpen("this App is in use already; its settings can no longer change")
             self._settings = self.settings.overridden(**flags)
 
@@ -89,20 +89,28 @@ class Client:
 
     @property
     def store(self) -> Store:
-        """The store of this process; nothing is connected before its first call."""
-        return self._handles().store
+        """The store of this process. Connects nothing before its first call, unless it has to migrate by itself."""
+        handles = self._handles
+        if handles is not None and handles.store is not None:
+            return handles.store
+        with self._lock:
+            opened = self._ready()
+            if opened.store is None:
+                opened.store = self._open()
+            return opened.store
 
     @property
     def is_open(self) -> bool:
-        return self._opened is not None
+        return self._handles is not None and self._handles.store is not None
 
     def close(self) -> None:
         """Let go of the store and the threads; the next use opens anew."""
         with self._lock:
-            opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.threads.shutdown(wait=True)
-            opened.store.close()
+            handles, self._handles = self._handles, None
+        if handles is not None:
+            handles.threads.shutdown(wait=True)
+            if handles.store is not None:
+                handles.store.close()
 
     async def aclose(self) -> None:
         """As `close`, without blocking the loop."""
@@ -117,7 +125,7 @@ class Client:
         """As `call`, in a thread of this client. Cancelling the wait does not stop the act."""
         context = contextvars.copy_context()
         work = partial(context.run, self.call, act, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._handles().threads, work)
+        return await asyncio.get_running_loop().run_in_executor(self._ready().threads, work)
 
     @contextmanager
     def reaching(self) -> Iterator[None]:
@@ -136,16 +144,13 @@ class Client:
                 f"the store cannot hold a value of this job: {fault}; nothing was stored"
             ) from fault
 
-    def _handles(self) -> _Opened:
-        opened = self._opened
-        if opened is not None:
-            return opened
+    def _ready(self) -> _Handles:
         with self._lock:
-            if self._opened is None:
-                self._opened = self._open()
-            return self._opened
+            if self._handles is None:
+                self._handles = _Handles(self.settings.pool)
+            return self._handles
 
-    def _open(self) -> _Opened:
+    def _open(self) -> Store:
         settings = self.settings
         store = open_store(
             settings.url,
@@ -157,14 +162,14 @@ class Client:
         # SQLite migrates by itself; a server's schema only when told to.
         if settings.migrate == "auto" and store.capabilities.shared_by_machines:
             self.call(store.schema.migrate)
-        return _Opened(store, settings.pool)
+        return store
 
     def _forked(self) -> None:
         # Never closed and never collected here: the parent uses these handles, and closing an inherited SQLite
         # file would drop the parent's locks on it.
-        if self._opened is not None:
-            self._inherited.append(self._opened)
-            self._opened = None
+        if self._handles is not None:
+            self._inherited.append(self._handles)
+            self._handles = None
         self._lock = threading.RLock()
 
 

@@ -29,10 +29,7 @@ def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
         f"{draft.declaration.name}.enqueue()", f"await {draft.declaration.name}.aenqueue()"
     )
     job = new_job(draft, current.get())
-    if connection is None:
-        stored = client.call(client.store.jobs.enqueue, [job])
-    else:
-        stored = client.call(client.store.enqueue_on, connection, [job])
+    stored = client.call(_store, client, connection, [job])
     return _answer(draft, job, stored[0], connection)
 
 
@@ -40,11 +37,7 @@ async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
     """As `enqueue_one`, without blocking the loop."""
     client, connection = draft.client, draft.options.connection
     job = new_job(draft, current.get())
-    if connection is None:
-        stored = await client.acall(client.store.jobs.enqueue, [job])
-    else:
-        with client.reaching():
-            stored = await client.store.aenqueue_on(connection, [job])
+    stored = await _astore(client, connection, [job])
     return _answer(draft, job, stored[0], connection)
 
 
@@ -55,10 +48,7 @@ def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) ->
     kept, jobs = _prepared(client, drafts)
     if not jobs:
         return []
-    if connection is None:
-        stored = client.call(client.store.jobs.enqueue, jobs)
-    else:
-        stored = client.call(client.store.enqueue_on, connection, jobs)
+    stored = client.call(_store, client, connection, jobs)
     return _answers(kept, jobs, stored, connection)
 
 
@@ -74,11 +64,7 @@ async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: 
             await asyncio.sleep(0)
     if not jobs:
         return []
-    if connection is None:
-        stored = await client.acall(client.store.jobs.enqueue, jobs)
-    else:
-        with client.reaching():
-            stored = await client.store.aenqueue_on(connection, jobs)
+    stored = await _astore(client, connection, jobs)
     return _answers(kept, jobs, stored, connection)
 
 
@@ -108,6 +94,19 @@ def new_job(draft: Draft[Any], inside: Job | None) -> NewJob:
         correlation_id=correlation_id,
         holder=holder,
     )
+
+
+def _store(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
+    if connection is None:
+        return client.store.jobs.enqueue(jobs)
+    return client.store.enqueue_on(connection, jobs)
+
+
+async def _astore(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
+    if connection is None:
+        return await client.acall(_store, client, None, jobs)
+    with client.reaching():
+        return await client.store.aenqueue_on(connection, jobs)
 
 
 def _prepared(client: Client, drafts: Iterable[Draft[T]]) -> tuple[list[Draft[T]], list[NewJob]]:

@@ -63,7 +63,7 @@ class Enqueued(Generic[T_co]):
         wait = _Wait(self, timeout)
         while True:
             try:
-                record = self._client.call(self._client.store.inspection.lookup, [self.id])[0]
+                record = self._client.call(self._look)
             except StoreUnreachable as error:
                 wait.failed(error)
             else:
@@ -80,13 +80,16 @@ class Enqueued(Generic[T_co]):
         wait = _Wait(self, timeout)
         while True:
             try:
-                record = (await self._client.acall(self._client.store.inspection.lookup, [self.id]))[0]
+                record = await self._client.acall(self._look)
             except StoreUnreachable as error:
                 wait.failed(error)
             else:
                 if wait.saw(record):
                     return self._outcome(record)
             await asyncio.sleep(wait.pause())
+
+    def _look(self) -> JobRecord | None:
+        return self._client.store.inspection.lookup([self.id])[0]
 
     def _outcome(self, record: JobRecord | None) -> object:
         if record is None:

@@ -93,11 +93,9 @@ class Handler:
         return signature.replace(parameters=parameters[1:] if self.takes_job else parameters)
 
 
-def _refuse_unfit(fn: object) -> None:
-    if isinstance(fn, staticmethod | classmethod):
-        raise UsageError("a task is a plain function; put @jobs.task on a function outside the class")
-    if not inspect.isfunction(fn):
-        raise UsageError(f"{fn!r:.80} is no function; a task is a `def` or an `async def`")
+def _refuse_unfit(fn: Callable[..., Any]) -> None:
+    if not callable(fn) or inspect.isclass(fn) or not hasattr(fn, "__name__"):
+        raise UsageError(f"{fn!r:.80} is no function; a task is a `def` or an `async def`, outside any class")
     if inspect.isasyncgenfunction(fn) or inspect.isgeneratorfunction(fn):
         raise UsageError(
             f"{_place(fn)}: {fn.__name__} contains `yield`, so that calling it runs nothing; return instead"
@@ -107,8 +105,17 @@ def _refuse_unfit(fn: object) -> None:
         raise UsageError(
             f"{_place(fn)}: {fn.__qualname__} is a method; a task is a function, outside any class"
         )
+    inner = inspect.unwrap(fn)
+    if inspect.iscoroutinefunction(inner) and not inspect.iscoroutinefunction(fn):
+        # Run in a thread it would hand back a coroutine that nobody awaits, and the job would seem done.
+        raise UsageError(
+            f"{_place(inner)}: a decorator hides that {fn.__name__} is async; make its wrapper an `async def`, "
+            "or put @jobs.task directly above the function"
+        )
 
 
 def _place(fn: Callable[..., Any]) -> str:
-    code = fn.__code__
-    return f"{code.co_filename}:{code.co_firstlineno}"
+    code = getattr(inspect.unwrap(fn), "__code__", None)
+    return (
+        f"{fn.__module__}.{fn.__qualname__}" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+    )
