@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -12,9 +13,10 @@ import msgspec
 from duly.app import App
 from duly.client.registry import nearest
 from duly.core.durations import parse_duration
-from duly.core.errors import NotFound, UsageError
+from duly.core.errors import NotFound, PayloadError, UsageError
 from duly.core.job import JobId, NewJob
 from duly.core.names import check_name
+from duly.core.payload import Arguments
 
 from .follow import follow_job
 from .options import common
@@ -79,13 +81,18 @@ def enqueue(
     session.out.answer(document, lambda: [line])
 
 
+class _Text(msgspec.Struct, frozen=True):
+    """A VALUE as typed and as JSON: which of them is meant, the parameter's type decides."""
+
+    text: str
+    value: object
+
+
 def _app(session: Session) -> tuple[App, bool]:
     """The user's App if one is configured, else one for the store alone."""
-    try:
-        session.reference()
-    except UsageError:
-        return session.data(), False
-    return session.app(), True
+    if session.has_reference():
+        return session.app(), True
+    return session.data(), False
 
 
 def _arguments(pairs: tuple[str, ...], file: str | None) -> dict[str, object]:
@@ -109,7 +116,24 @@ def _value(text: str) -> object:
         value: object = msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return text
-    return value
+    return _Text(text, value)
+
+
+def _plain(given: dict[str, object]) -> dict[str, object]:
+    return {key: item.value if isinstance(item, _Text) else item for key, item in given.items()}
+
+
+def _decoded(arguments: Arguments, given: dict[str, object]) -> dict[str, object]:
+    """The values for the function: JSON where its types allow that, else the text as typed."""
+    while True:
+        try:
+            return arguments.decode(msgspec.json.encode(_plain(given)))
+        except PayloadError as error:
+            key = re.split(r"[.\[]", error.path, maxsplit=1)[0]
+            typed = given.get(key)
+            if not isinstance(typed, _Text):
+                raise
+            given = {**given, key: typed.text}
 
 
 def _from_file(file: str) -> dict[str, object]:
@@ -143,7 +167,7 @@ def _by_name(
     job = NewJob(
         queue=check_name("queue", queue),
         task=check_name("task", task),
-        args=msgspec.json.encode(given),
+        args=msgspec.json.encode(_plain(given)),
         delay=delay,
     )
     stored = call(app.store.jobs.enqueue, [job])[0]
@@ -155,6 +179,6 @@ def _checked(
 ) -> tuple[JobId, object]:
     """Store a job of a task of the App, its arguments checked against the function."""
     task = app.find_task(name)
-    values = task.arguments.decode(msgspec.json.encode(given))
+    values = _decoded(task.arguments, given)
     enqueued = task.using(queue=queue, delay=delay).enqueue(**values)
     return enqueued.id, enqueued.run_at

@@ -63,7 +63,7 @@ def _reads(read: Callable[[str], Read]) -> Callable[[str], Read]:
         try:
             return read(value)
         except UsageError as error:
-            raise click.BadParameter(str(error)) from error
+            raise click.UsageError(str(error)) from error
 
     return convert
 

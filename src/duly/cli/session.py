@@ -5,16 +5,13 @@ Loads the user's code only for commands that need it: data commands work when th
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import click
 
 from duly.app import App
-from duly.client.settings import Settings, resolve
+from duly.client.settings import resolve
 from duly.core.errors import DulyError, UsageError
 
 from .loading import MISSING, load_app
@@ -53,14 +50,23 @@ class Session:
             self._apps[reference] = app
         return self._apps[reference]
 
+    def has_reference(self) -> bool:
+        """Whether anything says which App is meant."""
+        return (self.app_reference or resolve({}).app) is not None
+
     def data(self) -> App:
         """An App for commands that need only the store: that of --url, of DULY_URL, else the user's own."""
         if self.app_reference is not None:
             return self.app()
         if "" not in self._apps:
             settings = resolve({})
-            if self.url is None and not _says_url(settings) and settings.app is not None:
+            if self.url is None and settings.origins["url"].kind == "default" and settings.app is not None:
                 return self.app()
+        return self.store_only()
+
+    def store_only(self) -> App:
+        """An App without tasks, on the store of --url, DULY_URL, [tool.duly] or the default."""
+        if "" not in self._apps:
             self._apps[""] = App()
             if self.url is not None:
                 self._apps[""].client.override(url=self.url)
@@ -77,10 +83,6 @@ class Session:
                 app.close()
 
 
-def _says_url(settings: Settings) -> bool:
-    return settings.origins["url"].kind != "default"
-
-
 def session_of(context: click.Context) -> Session:
     """The session of this run; made at the first question."""
     root = context.find_root()
@@ -88,15 +90,3 @@ def session_of(context: click.Context) -> Session:
         root.obj = Session()
         root.call_on_close(root.obj.close)
     return root.obj
-
-
-def actor(settings: Settings) -> str:
-    """Who acts: DULY_ACTOR, else user@host."""
-    if settings.actor is not None:
-        return settings.actor
-    try:
-        user = getpass.getuser()
-    except (OSError, KeyError):
-        # A container without an entry for its user.
-        user = str(os.getuid())
-    return f"{user}@{socket.gethostname()}"

@@ -65,6 +65,7 @@ def worker(
     reference = session.reference(module)
     session.app(module)
     options = WorkerOptions(
+        url=session.url,
         queues=None if queues is None else read_queues(queues),
         except_queues=() if excepted is None else tuple(read_queues(excepted)),
         concurrency=concurrency,
