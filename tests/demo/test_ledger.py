@@ -44,8 +44,8 @@ def record(id: int, state: State, error: str = "", run: int = 1) -> JobRecord:
     )
 
 
-def attempt(run: int, event: Event) -> AttemptRecord:
-    return AttemptRecord(run, event, Incarnation(1), NOW, NOW, None, None)
+def attempt(run: int, event: Event, started: datetime | None = NOW) -> AttemptRecord:
+    return AttemptRecord(run, event, Incarnation(1), started, NOW, None, None)
 
 
 def good_run() -> dict[str, JobRecord | None]:
@@ -59,7 +59,7 @@ def good_run() -> dict[str, JobRecord | None]:
 
 ATTEMPTS = {
     "a.jpg": [],
-    "b.jpg": [attempt(1, Event.lose), attempt(2, Event.complete)],
+    "b.jpg": [attempt(1, Event.interrupt, started=None), attempt(2, Event.lose), attempt(3, Event.complete)],
     "cut.jpg": [attempt(1, Event.fail)],
     "text.jpg": [attempt(1, Event.fail)],
 }

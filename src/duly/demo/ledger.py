@@ -47,7 +47,6 @@ class Ledger(Struct, frozen=True):
     attempts: int
     failed: int
     lost: int
-    interrupted: int
     kills: tuple[Kill, ...]
     dead_letters: tuple[DeadLetter, ...]
     files: int
@@ -75,7 +74,9 @@ def draw_up(
     """Count a run, and compare it with what must be. The mappings are by the photograph's name."""
     jobs = {name: record for name, record in records.items() if record is not None}
     states = Counter(record.state for record in jobs.values())
-    events = Counter(attempt.event for ended in attempts.values() for attempt in ended)
+    # What a worker only held when it was killed goes back unstarted: no attempt was made.
+    made = [attempt for ended in attempts.values() for attempt in ended if attempt.started_at is not None]
+    events = Counter(attempt.event for attempt in made)
     # A job that completed in its first run has no attempt record.
     at_once = sum(record.state is State.completed and not attempts.get(name) for name, record in jobs.items())
     good = [photo for photo in photos if photo.expected is not None]
@@ -89,10 +90,9 @@ def draw_up(
         completed=states[State.completed],
         dead=states[State.dead],
         unfinished=sum(count for state, count in states.items() if state not in FINAL),
-        attempts=at_once + sum(events.values()),
+        attempts=at_once + len(made),
         failed=events[Event.fail] + events[Event.bury],
         lost=events[Event.lose],
-        interrupted=events[Event.interrupt],
         kills=tuple(kills),
         dead_letters=tuple(
             DeadLetter(name, _error(record))
