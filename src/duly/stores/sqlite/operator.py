@@ -1,6 +1,5 @@
 """Acts of a person: the OperatorStore on SQLite. Each act is one transaction per chunk of jobs."""
 
-import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -46,6 +45,7 @@ class SQLiteOperator:
                 )
                 answer.update((JobId(one.id), State.cancelled) for one in waiting)
                 answer.update((JobId(id), State.running) for id in running)
+                _note(session, "cancel", by, reason, len(chunk))
         return answer
 
     def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:
@@ -63,6 +63,7 @@ class SQLiteOperator:
                 session.run("delete_finished", ids=found)
                 session.run("delete_dead", ids=found)
                 moves.flush()
+                _note(session, "redrive", by, reason, len(rows))
         return moved
 
     def purge(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
@@ -72,6 +73,7 @@ class SQLiteOperator:
                 found = [JobId(id) for (id,) in session.rows("select_these_dead", ids=ids_text([*chunk]))]
                 forget(session, found)
                 purged += found
+                _note(session, "purge", by, reason, len(found))
         return purged
 
     def run_now(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
@@ -83,6 +85,7 @@ class SQLiteOperator:
                 enter_ready(session, due)
                 ready = session.rows("select_these_ready", ids=ids_text([*chunk]))
                 moved += [JobId(row[0]) for row in ready]
+                _note(session, "run now", by, reason, len(chunk))
         return moved
 
     def run_at(self, ids: Sequence[JobId], at: datetime, by: str, reason: str) -> list[JobId]:
@@ -94,6 +97,7 @@ class SQLiteOperator:
                 # The new time may be earlier than the one that the promoter waits for.
                 session.rings = session.rings or bool(waiting)
                 moved += [JobId(one.id) for one in waiting]
+                _note(session, "run at", by, reason, len(waiting))
         return moved
 
     def reprioritise(self, ids: Sequence[JobId], priority: int, by: str, reason: str) -> list[JobId]:
@@ -107,15 +111,21 @@ class SQLiteOperator:
                     changes = [{"id": row[0], "priority": priority} for row in rows]
                     session.many(f"update_{table}_priority", changes)
                     moved += [JobId(row[0]) for row in rows]
-                ready = _take(session, chunk, "ready")
-                enter_ready(session, [one._replace(priority=priority) for one in ready])
-                moved += [JobId(one.id) for one in ready]
+                ready = [row[0] for row in session.rows("select_these_ready", ids=text)]
+                first = session.numbers(len(ready))
+                changes = [
+                    {"id": id, "priority": priority, "pos": first + offset} for offset, id in enumerate(ready)
+                ]
+                session.many("update_ready_lane", changes)
+                moved += map(JobId, ready)
+                _note(session, "reprioritise", by, reason, len(chunk))
         return moved
 
     def pause(self, target: str, lasting: timedelta | None, by: str, reason: str) -> Pause:
         with self._database.write() as session:
             until = None if lasting is None else session.now + span(lasting)
             session.run("upsert_pause", target=target, until=until, by=by, reason=reason, at=session.now)
+            _note(session, f"pause {target}", by, reason, 0)
             return pause_of((target, until, by, reason, session.now))
 
     def resume(self, target: str, by: str, reason: str) -> bool:
@@ -124,6 +134,8 @@ class SQLiteOperator:
             held = session.row("select_pause", target=target, now=session.now) is not None
             session.run("delete_pause", target=target)
             session.rings = held
+            if held:
+                _note(session, f"resume {target}", by, reason, 0)
             return held
 
     def drain_worker(self, incarnation: Incarnation) -> bool:
@@ -175,13 +187,14 @@ class SQLiteOperator:
 
 def _chunks(ids: Sequence[JobId]) -> Iterator[Sequence[JobId]]:
     """Each chunk is a transaction of its own, so that no act holds the write lock for long."""
-    for start in range(0, len(ids), _CHUNK):
-        yield ids[start : start + _CHUNK]
+    named = list(dict.fromkeys(ids))
+    for start in range(0, len(named), _CHUNK):
+        yield named[start : start + _CHUNK]
 
 
 def _take(session: Session, ids: Sequence[int], *tables: str) -> list[Waiting]:
     """Remove waiting jobs from where they stand, as far as they stand in these tables."""
-    text = json.dumps([*dict.fromkeys(ids)])
+    text = ids_text([*ids])
     taken: list[Waiting] = []
     for table in tables:
         found = [waiting_of(row) for row in session.rows(f"select_these_{table}", ids=text)]
@@ -189,3 +202,6 @@ def _take(session: Session, ids: Sequence[int], *tables: str) -> list[Waiting]:
         taken += found
     return taken
 
+
+def _note(session: Session, verb: str, by: str, reason: str, jobs: int) -> None:
+    session.run("insert_act", at=session.now, verb=verb, by=by, reason=reason, jobs=jobs)

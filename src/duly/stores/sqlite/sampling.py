@@ -9,6 +9,7 @@ from duly.stores.sqlite.session import Session
 _NAME: Final = "sample"
 _EVERY: Final = 10_000_000
 _KEPT: Final = 2 * 3600 * 1_000_000
+_ACTS_KEPT: Final = 90 * 24 * 3600 * 1_000_000
 # What `counts` looks back on.
 _WINDOW: Final = 5 * 60 * 1_000_000
 _SECOND: Final = 1_000_000
@@ -35,6 +36,7 @@ def sample(database: Database) -> None:
             return
         session.many("insert_sample", rows)
         session.run("delete_samples", before=now - _KEPT)
+        session.run("delete_acts", before=now - _ACTS_KEPT)
 
 
 def _measure(session: Session) -> list[dict[str, str | int | float | bytes | None]]:

@@ -249,6 +249,15 @@ create table {prefix}_operation (
     upto integer not null
 ) strict;
 
+create table {prefix}_act (
+    number integer primary key autoincrement,
+    at integer not null,
+    verb text not null,
+    by text not null,
+    reason text not null,
+    jobs integer not null
+) strict;
+
 create table {prefix}_sweep (
     name text primary key,
     last_at integer not null,
