@@ -172,6 +172,8 @@ class Child:
 
         self._patiently(register)
         self._board.renew(registered_at)
+        # From here on the supervisor looks at the pulse.
+        self._board.tick(0, boottime())
         self._channel.send(self._introduction(app, made, incarnation, registered_at))
         prepare = Prepare(self._work.app, self._work.options.url, self._work.path)
         mode: Mode = "quarantine" if made.quarantine else "report"

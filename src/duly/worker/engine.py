@@ -78,7 +78,7 @@ class Engine:
         poll = plan.poll_every(store.capabilities.rings)
         self.floor = Floor(board, fence, app.around_functions)
         self.reports = Reports(store, incarnation, fence, plan.heartbeat)
-        self.suspects = Suspects(mode, surroundings.suspects_wait)
+        self.suspects = Suspects(mode, plan.heartbeat, surroundings.suspects_wait)
         self.fetch = Fetch(plan, cards, poll)
         self.pump = Pump(store, incarnation, self.floor, self.fetch, self.reports, self.suspects, hub)
         self.loops = LoopGroup(self.floor, loop, plan.concurrency)
@@ -224,7 +224,7 @@ class Engine:
             return [self.promote]
         return [
             self.promote,
-            Rescue(self.store.leases, self.incarnation, plan.heartbeat, plan.poison, hub),
+            Rescue(self.store.leases, self.incarnation, plan.heartbeat, plan.poison, self._swept, hub),
             Sweep(upkeep, plan.poison, plan.grace, _SWEEP_EVERY, self._swept, hub),
             Parked(upkeep, self.fetch.cards, _PARKED_EVERY, self._parked),
             Retention(upkeep, app.queues, plan.keep, plan.keep_dead),

@@ -1,5 +1,7 @@
 """Rescue: watch the heartbeats of all workers and give the jobs of dead ones back."""
 
+from collections.abc import Callable
+
 from duly.core.job import Incarnation
 from duly.core.leases import Watch
 from duly.stores.protocol import LeaseStore
@@ -12,12 +14,21 @@ class Rescue:
 
     name = "rescue"
 
-    def __init__(self, leases: LeaseStore, mine: Incarnation, every: float, poison: int, hub: Hub) -> None:
+    def __init__(
+        self,
+        leases: LeaseStore,
+        mine: Incarnation,
+        every: float,
+        poison: int,
+        on_moved: Callable[[], None],
+        hub: Hub,
+    ) -> None:
         self._leases = leases
         self._mine = mine
         self._every = every
         self._poison = poison
         self._hub = hub
+        self._on_moved = on_moved
         self._watch = Watch()
 
     def run(self, now: float) -> float:
@@ -27,7 +38,9 @@ class Rescue:
         if overdue:
             moved = self._leases.reap(overdue, self._poison)
             names = ", ".join(str(beat.incarnation) for beat in overdue)
-            self._hub.emit(Recovered(moved, f"the heartbeat of incarnation {names} stood still"))
+            if moved:
+                self._hub.emit(Recovered(moved, f"the heartbeat of incarnation {names} stood still"))
+                self._on_moved()
         return self._every
 
     def failed(self) -> None:

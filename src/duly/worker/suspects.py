@@ -12,14 +12,15 @@ from duly.worker.held import Held
 Mode = Literal["quarantine", "report", "alone"]
 """quarantine: this process runs nothing else. report: the supervisor starts such a process. alone: when it is empty."""
 
-_LOOK_EVERY: Final = {"quarantine": float("inf"), "report": 30.0, "alone": 1.0}
+_NEVER: Final = 60.0
 
 
 class Suspects:
     """What one process does about suspects. The pump's thread calls it."""
 
-    def __init__(self, mode: Mode, on_found: Callable[[], None]) -> None:
+    def __init__(self, mode: Mode, every: float, on_found: Callable[[], None]) -> None:
         self.mode = mode
+        self._every = every
         self.quiet_at = -1.0
         """When the last look was sent that found none, or that was reported."""
         self._on_found = on_found
@@ -33,14 +34,15 @@ class Suspects:
         return self.mode == "report" or outstanding == 0
 
     def due_in(self, now: float) -> float:
-        return 60.0 if self.mode == "quarantine" else max(0.0, self._due_at - now) or 1.0
+        return _NEVER if self.mode == "quarantine" else max(0.0, self._due_at - now) or 1.0
 
     def look(self) -> None:
         """At the next chance. Called from any thread."""
         self._due_at = 0.0
 
     def answered(self, found: int, sent_at: float, now: float) -> None:
-        self._due_at = now + _LOOK_EVERY[self.mode]
+        # Strangers may have reaped a worker meanwhile: nobody tells us.
+        self._due_at = now + self._every
         if not found or self.mode == "report":
             self.quiet_at = sent_at
         elif self.mode == "alone":

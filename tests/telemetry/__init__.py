@@ -1,0 +1,1 @@
+"""The events of a worker and their log lines."""

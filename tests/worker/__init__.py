@@ -1,0 +1,1 @@
+"""The parts of the worker, each by itself or in this process."""
