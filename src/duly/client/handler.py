@@ -93,7 +93,7 @@ class Handler:
         return signature.replace(parameters=parameters[1:] if self.takes_job else parameters)
 
 
-def _refuse_unfit(fn: Callable[..., Any]) -> None:
+def _refuse_unfit(fn: Any) -> None:
     if not callable(fn) or inspect.isclass(fn) or not hasattr(fn, "__name__"):
         raise UsageError(f"{fn!r:.80} is no function; a task is a `def` or an `async def`, outside any class")
     if inspect.isasyncgenfunction(fn) or inspect.isgeneratorfunction(fn):

@@ -83,7 +83,8 @@ def _advance(store: Store, operation: OperationRecord, most: int) -> int:
     if left:
         return len(_act(store, operation, left))
     gone = max(0, operation.total - operation.done - operation.skipped)
-    store.operator.advance_operation(operation.id, operation.cursor, 0, gone, True)
+    # A cursor only moves upwards, at the end as well.
+    store.operator.advance_operation(operation.id, max(operation.upto, operation.cursor + 1), 0, gone, True)
     return 0
 
 
