@@ -11,7 +11,16 @@ from decimal import Decimal
 from pathlib import PurePath
 from typing import Final
 
-from duly.core.unstorable import Fault, advice, article, is_row, key_step, parts_of, scalar_reason
+from duly.core.unstorable import (
+    Fault,
+    advice,
+    article,
+    enum_reason,
+    is_row,
+    key_step,
+    parts_of,
+    scalar_reason,
+)
 
 _FIXES: Final[dict[tuple[type, type], str]] = {
     (tuple, list): "annotate it tuple[...], or pass a list",
@@ -63,11 +72,9 @@ def _entries(sent: dict[object, object], got: dict[object, object], strict: bool
 
 
 def _whole(sent: object, got: object, strict: bool) -> Fault | None:
-    if is_row(sent):
-        return Fault(advice(sent))
     before, after = parts_of(sent), parts_of(got)
     if before is None or after is None:
-        return None if sent == got else Fault(f"would arrive as {got!r:.60}")
+        return None if _same(sent, got) else Fault(f"would arrive as {got!r:.60}")
     for name, part in before.items():
         if fault := changed(part, after.get(name), strict=strict):
             return fault.under(key_step(name))
@@ -75,6 +82,10 @@ def _whole(sent: object, got: object, strict: bool) -> Fault | None:
 
 
 def _of_another_type(sent: object, got: object, strict: bool) -> Fault | None:
+    if is_row(sent):
+        return Fault(advice(sent))
+    if isinstance(sent, enum.Enum) and (reason := enum_reason(sent)):
+        return Fault(reason)
     if isinstance(sent, float) and not math.isfinite(sent):
         return Fault(f"is {sent}, which JSON cannot hold; pass None or leave it out")
     # An int where a float is declared is what Python's own typing allows; 2**53 + 1 is not equal to what arrives.
@@ -85,13 +96,20 @@ def _of_another_type(sent: object, got: object, strict: bool) -> Fault | None:
     if not strict and isinstance(sent, type(got)) and _equal(sent, got):
         reason = scalar_reason(sent) if isinstance(sent, datetime) else None
         return Fault(reason) if reason else None
-    before, after = type(sent).__qualname__, type(got).__qualname__
+    before, after = type(sent).__name__, type(got).__name__
     return Fault(f"is {article(before)} and would arrive as {article(after)}; {_fix(sent, got)}")
 
 
 def _equal(sent: object, got: object) -> bool:
     # A subclass of a class with fields may hold more of them than arrive.
-    return parts_of(sent) is None and not isinstance(sent, (dict, list, tuple)) and sent == got
+    return parts_of(sent) is None and not isinstance(sent, (dict, list, tuple)) and _same(sent, got)
+
+
+def _same(sent: object, got: object) -> bool:
+    if isinstance(sent, datetime) and isinstance(got, datetime):
+        # In the hour that a clock change repeats, Python calls moments of different zones unequal, whatever they are.
+        return not sent - got
+    return sent == got
 
 
 def _fix(sent: object, got: object) -> str:

@@ -179,7 +179,7 @@ def _misfit(
     complaint, key, path = found.groups() if found else (str(error), None, None)
     path = _pinpoint(data, decode, str(error), path or "")
     about = "has a key that does not fit" if key else "does not fit"
-    measure = "its annotation" if path else "the handler"
+    measure = "its annotation" if path or subject == "result" else "the handler"
     return refusal(Fault(f"{about} {measure}: {complaint[:1].lower()}{complaint[1:]}", [path]), subject)
 
 
@@ -214,14 +214,12 @@ def _pinpoint(data: bytes | str, decode: Callable[[bytes | str], Any], complaint
 def _enter(node: Any, step: str) -> Any:
     if isinstance(node, dict):
         return node.get(step.removeprefix("."))
-    if isinstance(node, list) and step[1:-1].isdecimal():
-        return node[int(step[1:-1])]
-    return None
+    return node[int(step[1:-1])] if isinstance(node, list) and step[1:-1].isdecimal() else None
 
 
 def _complaint(decode: Callable[[bytes | str], Any], data: bytes) -> str | None:
     try:
         decode(data)
-    except msgspec.ValidationError as error:
+    except Exception as error:  # with other entries missing, a user's own class may complain of that
         return str(error)
     return None

@@ -202,7 +202,7 @@ def _has_open_part(signature: HandlerSignature, name: str, kind: Any) -> bool:
 
 
 def _called(kind: object) -> str:
-    return getattr(kind, "__qualname__", str(kind))
+    return getattr(kind, "__name__", str(kind))
 
 
 def _parts(node: object, seen: set[int]) -> Iterator[msgspec.inspect.Type]:

@@ -53,7 +53,7 @@ class HandlerSignature:
     @property
     def name(self) -> str:
         """Return the handler's name for messages."""
-        return getattr(self.fn, "__qualname__", repr(self.fn))
+        return str(getattr(self.fn, "__qualname__", repr(self.fn))).rpartition("<locals>.")[2]
 
     def read(self) -> Taken:
         """Read the annotations; raise UsageError with the parameter that cannot be read, and why."""

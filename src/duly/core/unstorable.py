@@ -157,12 +157,18 @@ def _leaf_reason(value: object) -> str | None:
     if value is None or (isinstance(value, _FINE_LEAVES) and not isinstance(value, datetime)):
         return None
     if isinstance(value, enum.Enum):
-        if isinstance(value.value, (str, int)):
-            return None
-        return f"is {value}, whose value is of type {type(value.value).__name__}; only text and integers can be stored"
+        return enum_reason(value)
     if isinstance(value, (str, int, float, Decimal, datetime)):
         return scalar_reason(value)
     return advice(value)
+
+
+def enum_reason(member: enum.Enum) -> str | None:
+    """Return why a member of an enum cannot be stored; None when its value is text or an integer."""
+    if isinstance(member.value, (str, int)):
+        return None
+    kind = type(member.value).__name__
+    return f"is {member}, whose value is of type {kind}; only text and integers can be stored"
 
 
 def scalar_reason(value: str | float | Decimal | datetime) -> str | None:
@@ -200,7 +206,7 @@ def _moment_reason(moment: datetime) -> str | None:
 def advice(value: object) -> str:
     """Return what a value of no storable type is, and what to pass instead of it."""
     kind = type(value)
-    name, home = kind.__qualname__, str(kind.__module__).partition(".")[0]
+    name, home = kind.__name__, str(kind.__module__).partition(".")[0]
     if isinstance(value, _BadKey):
         return "is a key that JSON cannot hold; its keys are text: pass a list of pairs"
     if is_row(value):
@@ -224,7 +230,7 @@ def advice(value: object) -> str:
 
 def article(name: str) -> str:
     """Return a class's name with its article: "a tuple", "an Order"."""
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+    return f"{'an' if name[:1].lower() in 'aeio' else 'a'} {name}"
 
 
 _INSTEAD: Final = {
