@@ -182,6 +182,8 @@ class Model:
         self.leave(entry)
         entry.state, entry.reason, entry.wish = state, reason, None
         entry.finished_at, entry.incarnation, entry.started_at = self.clock(), incarnation, started_at
+        # A person's later choice of priority was about this waiting; a redrive begins with the job's own.
+        entry.priority = entry.new.priority
 
     def expire(self, entry: Entry) -> bool:
         """Skip a waiting job whose time is over."""
