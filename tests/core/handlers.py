@@ -10,9 +10,13 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from hypothesis import settings
 
 from duly.core.errors import PayloadError
 from duly.core.payload import Arguments, Bounds
+
+# Enough for pure rules to meet their edges, few enough for a suite that is run after every change.
+FEW = settings(max_examples=settings().max_examples * 3 // 10)
 
 
 class Job:

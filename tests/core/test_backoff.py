@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from duly.core.backoff import Backoff
 from duly.core.errors import UsageError
+from tests.core.handlers import FEW
 
 WAITS = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=30))
 FACTORS = st.floats(min_value=1, max_value=1_000)
@@ -40,6 +41,7 @@ def test_no_number_of_failures_overflows(failed: int, factor: int, jitter: bool)
     assert timedelta(0) <= backoff.delay(failed, 0.9) <= timedelta(hours=1)
 
 
+@FEW
 @given(WAITS, WAITS, FACTORS, FAILURES, st.floats(min_value=0, max_value=1))
 @example(timedelta(0), timedelta(0), 1_000.0, 2**31, 1.0)
 def test_every_wait_lies_between_zero_and_the_cap_and_ceilings_never_shrink(

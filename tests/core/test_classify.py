@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from duly.core.classify import Rule, Verdict, check_rules, classify, read_retry_after
 from duly.core.errors import PayloadError, UsageError
 from tests.core import clients
+from tests.core.handlers import FEW
 
 NOW = datetime(2026, 11, 29, 18, 0, 0, tzinfo=UTC)
 PERMANENT, TRANSIENT = Verdict("permanent"), Verdict("transient")
@@ -257,6 +258,7 @@ def test_retry_after_is_read(text: str, wait: timedelta | None) -> None:
     assert read_retry_after(text, NOW) == wait
 
 
+@FEW
 @given(st.text(max_size=40))
 def test_any_retry_after_is_harmless(text: str) -> None:
     wait = read_retry_after(text, NOW)

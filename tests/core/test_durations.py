@@ -16,6 +16,7 @@ from duly.core.durations import (
     parse_size,
 )
 from duly.core.errors import UsageError
+from tests.core.handlers import FEW
 
 UP_TO_A_CENTURY = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=36_525))
 
@@ -83,11 +84,13 @@ def test_zero_is_refused_where_it_makes_no_sense() -> None:
     assert parse_duration("1ms", "lease", positive=True) == timedelta(milliseconds=1)
 
 
+@FEW
 @given(UP_TO_A_CENTURY)
 def test_the_compact_form_reads_back_exactly(duration: timedelta) -> None:
     assert parse_duration(compact_duration(duration)) == duration
 
 
+@FEW
 @given(UP_TO_A_CENTURY)
 def test_the_form_for_people_can_be_read_and_is_near(duration: timedelta) -> None:
     shown = parse_duration(format_duration(duration))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from duly.core.errors import UsageError
 from duly.core.filters import Condition, Filter, parse_moment, parse_where
 from duly.core.lifecycle import State
+from tests.core.handlers import FEW
 
 NOW = datetime(2026, 11, 29, 18, 0, tzinfo=UTC)
 
@@ -206,6 +207,7 @@ def test_a_filter_reads_as_the_flags_it_came_from() -> None:
 NAMES = st.none() | st.text("abcdef-_.", min_size=1, max_size=20)
 
 
+@FEW
 @given(
     st.builds(
         Filter,

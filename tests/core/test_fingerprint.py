@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duly.core.fingerprint import ErrorRecord, describe, leaves, normalise
+from tests.core.handlers import FEW
 
 
 def caught(action: Callable[[], object]) -> BaseException:
@@ -188,6 +189,7 @@ def test_the_newest_lines_are_kept_when_there_is_too_much() -> None:
     assert sum(len(part.encode()) for part in (record.type, record.message, record.traceback)) <= 512
 
 
+@FEW
 @given(st.text(st.characters(exclude_categories=())), st.integers(min_value=200, max_value=5_000))
 def test_any_message_fits_its_bound_and_can_be_stored(text: str, most: int) -> None:
     record = describe(caught(lambda: (_ for _ in ()).throw(ValueError(text * 20))), max_bytes=most)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from duly.core.errors import UsageError
 from duly.core.names import LENGTHS, Kind, check_name, key_of, suspect_key
+from tests.core.handlers import FEW
 
 
 @pytest.mark.parametrize("kind", LENGTHS)
@@ -55,6 +56,7 @@ def test_composed_and_decomposed_letters_are_different_names() -> None:
     assert key_of("\u00e9") != key_of("e\u0301")
 
 
+@FEW
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_has_a_key_of_64_signed_bits_that_is_not_zero(name: str) -> None:
     key = key_of(name)
@@ -64,6 +66,7 @@ def test_any_text_has_a_key_of_64_signed_bits_that_is_not_zero(name: str) -> Non
     assert suspect_key(name) != key
 
 
+@FEW
 @given(st.text(max_size=50), st.text(max_size=50))
 def test_a_checked_name_never_has_the_key_of_a_lane_of_suspects(queue: str, other: str) -> None:
     try:

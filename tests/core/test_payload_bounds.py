@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from duly.core.errors import PayloadError
 from duly.core.payload import Arguments, Bounds
-from tests.core.handlers import Colour, Job, Level, Line, Order, Size, plain, refused, taking
+from tests.core.handlers import FEW, Colour, Job, Level, Line, Order, Size, plain, refused, taking
 
 
 def test_a_payload_is_bounded_in_bytes_to_the_last_one() -> None:
@@ -103,7 +103,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@FEW
 @given(JSON)
 def test_plain_json_survives_whatever_it_holds(value: Any) -> None:
     arguments = Arguments(plain, job_type=Job)
@@ -111,7 +111,7 @@ def test_plain_json_survives_whatever_it_holds(value: Any) -> None:
     assert arguments.decode(arguments.encode((value,), {}))["x"] == value
 
 
-@settings(max_examples=40)
+@FEW
 @given(ANYTHING)
 def test_anything_survives_unchanged_or_is_refused_at_once(value: Any) -> None:
     arguments = taking(Any)
@@ -126,7 +126,7 @@ def test_anything_survives_unchanged_or_is_refused_at_once(value: Any) -> None:
     assert repr(arrived) == repr(value)
 
 
-@settings(max_examples=40)
+@FEW
 @given(st.datetimes(timezones=st.timezones()))
 def test_an_aware_moment_arrives_as_the_same_instant(moment: datetime) -> None:
     arguments = taking(datetime)
@@ -139,7 +139,7 @@ def test_an_aware_moment_arrives_as_the_same_instant(moment: datetime) -> None:
     assert arguments.decode(data)["x"] - moment == timedelta(0)
 
 
-@settings(max_examples=40)
+@FEW
 @given(st.binary(max_size=200) | JSON.map(msgspec.json.encode) | st.just(b'{"x":' + b"[" * 100_000))
 def test_whatever_a_store_holds_decoding_answers_with_a_value_or_a_payload_error(data: bytes) -> None:
     arguments = taking(Order)

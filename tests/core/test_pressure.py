@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duly.core.pressure import drain_time, health, slope
+from tests.core.handlers import FEW
 
 RATES = st.floats(min_value=0, max_value=1e6)
 
@@ -27,6 +28,7 @@ def test_a_slope_keeps_its_digits_on_the_clock_of_1970() -> None:
     assert slope([(1.8e9, 100), (1.8e9 + 60, 160)]) == pytest.approx(1.0)
 
 
+@FEW
 @given(st.floats(-100, 100), st.floats(0, 1e6), st.lists(st.integers(0, 10_000), min_size=2, unique=True))
 def test_the_slope_of_any_line_is_found(per_second: float, start: float, moments: list[int]) -> None:
     found = slope((moment, start + per_second * moment) for moment in moments)
@@ -42,6 +44,7 @@ def test_a_queue_drains_at_the_difference_of_its_rates() -> None:
     assert drain_time(10**12, 0, 1e-9) is None
 
 
+@FEW
 @given(st.integers(min_value=-5, max_value=10**12), RATES, RATES)
 def test_a_drain_time_is_never_negative(depth: int, in_per_s: float, out_per_s: float) -> None:
     left = drain_time(depth, in_per_s, out_per_s)

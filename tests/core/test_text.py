@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duly.core.text import storable
+from tests.core.handlers import FEW
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -22,6 +23,7 @@ def test_long_text_ends_in_an_ellipsis_within_its_bytes() -> None:
     assert storable("é" * 5, 10) == "ééééé"
 
 
+@FEW
 @given(ANY_TEXT, st.integers(min_value=3, max_value=200))
 def test_any_text_fits_and_encodes(text: str, most: int) -> None:
     found = storable(text, most)
