@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,14 +11,21 @@ from PIL import Image
 
 from duly import demo
 from duly.core.errors import UsageError
-from duly.demo.gather import gather, named, pictures_in, system_pictures
+from duly.demo.gather import Advance, gather, named, pictures_in, system_pictures
 from duly.demo.photos import plans
 
 SMALL = ((60, 40),)
 
 
-def quiet(what: str, done: int, of: int) -> None:
-    """Nobody watches."""
+class Watched:
+    """A stage that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int, int]] = []
+
+    @contextmanager
+    def __call__(self, label: str) -> Iterator[Advance]:
+        yield lambda done, of, note: self.seen.append((label, done, of))
 
 
 def picture(path: Path, size: tuple[int, int] = (60, 40), camera: str = "") -> Path:
@@ -41,9 +50,9 @@ def test_a_folder_of_photographs_is_filled_up_to_forty_and_never_written_to(tmp_
     picture(mine / "a.jpg")
     picture(mine / "deep" / "a.jpg")
     (mine / "broken.png").write_text("no picture")
-    seen: list[tuple[str, int, int]] = []
+    watched = Watched()
 
-    photos = gather(tmp_path / "work", mine, lambda *report: seen.append(report))
+    photos = gather(tmp_path / "work", mine, watched)
 
     taken = [photo for photo in photos if photo.kind == "taken"]
     assert [(photo.name, photo.expected is None) for photo in taken] == [
@@ -53,20 +62,20 @@ def test_a_folder_of_photographs_is_filled_up_to_forty_and_never_written_to(tmp_
     ]
     assert sorted(path.name for path in mine.rglob("*")) == ["a.jpg", "a.jpg", "broken.png", "deep"]
     assert len(photos) == 37 + 2 + 3
-    assert ("looking at photographs", 3, 3) in seen
+    assert ("looking at photographs", 3, 3) in watched.seen
 
 
 @pytest.mark.process
 @pytest.mark.usefixtures("small")
 def test_photographs_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo.gather, "system_pictures", list)
-    first = gather(tmp_path, None, quiet)
-    reports: list[str] = []
+    first = gather(tmp_path, None, Watched())
+    watched = Watched()
 
-    second = gather(tmp_path, None, lambda what, done, of: reports.append(what))
+    second = gather(tmp_path, None, watched)
 
     assert second == first
-    assert reports == []
+    assert watched.seen == []
 
 
 def test_a_folder_that_is_not_there_or_holds_no_picture_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Final
 
 import click
@@ -27,15 +28,14 @@ class Plain:
 
     def __init__(self, label: str) -> None:
         self._label = label
-        self._said = -1.0
+        self._tenths = -1
         self._at = 0.0
 
     def __call__(self, done: int, of: int, note: str = "") -> None:
-        share = done / of if of else 1.0
+        tenths = 10 * done // of if of else 10
         now = time.monotonic()
-        new = share - self._said >= 0.1 or (now - self._at >= _EVERY and share > self._said)
-        if new or (done == of and self._said < 1.0):
-            self._said, self._at = share, now
+        if tenths > self._tenths or (now - self._at >= _EVERY and done < of):
+            self._tenths, self._at = tenths, now
             click.echo(f"{self._label} {done:,} of {of:,}" + (f"  {note}" if note else ""), err=True)
 
     def end(self) -> None:
@@ -67,13 +67,43 @@ class Bar:
             click.echo("", err=True)
 
 
+class RichBar:
+    """The same with the package rich."""
+
+    def __init__(self, label: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
+        self._progress = Progress(*columns, console=Console(stderr=True))
+        self._task = self._progress.add_task(label, total=None, note="")
+        self._progress.start()
+
+    def __call__(self, done: int, of: int, note: str = "") -> None:
+        self._progress.update(self._task, completed=done, total=of, note=note)
+
+    def end(self) -> None:
+        """Leave the last state of the bar on the screen."""
+        self._progress.stop()
+
+
 @contextmanager
 def progress(label: str, *, shown: bool = True, plain: bool = False) -> Iterator[Advance]:
     """Show how far the block's work is. `plain` asks for lines even on a terminal; not `shown` is silent."""
     if not shown:
         yield _silent
         return
-    watcher: Plain | Bar = Plain(label) if plain or not sys.stderr.isatty() else Bar(label)
+    watcher: Plain | Bar | RichBar
+    if plain or not sys.stderr.isatty():
+        watcher = Plain(label)
+    else:
+        watcher = Bar(label) if find_spec("rich") is None else RichBar(label)
     try:
         yield watcher
     finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, TypeVar
@@ -20,8 +21,10 @@ from duly.core.errors import UsageError
 from .photos import MADE, Photo, Plan, expect, make, plans
 from .pictures import as_colour
 
-Report = Callable[[str, int, int], None]
-"""(what is going on, done, of)."""
+Advance = Callable[[int, int, str], None]
+"""(done, of, what else to say)."""
+Stage = Callable[[str], AbstractContextManager[Advance]]
+"""A stretch of work under its name, shown to somebody or not."""
 
 EXTENSIONS: Final = frozenset({".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
 SYSTEM_PICTURES: Final = Path("/usr/share/backgrounds")
@@ -34,7 +37,7 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-def gather(folder: Path, taken_from: Path | None, report: Report) -> list[Photo]:
+def gather(folder: Path, taken_from: Path | None, stage: Stage) -> list[Photo]:
     """At least 40 good photographs and two bad ones: those of `taken_from`, else of the system, and made ones.
 
     Made ones are kept in `folder` and made once. UsageError when `taken_from` is no folder with pictures.
@@ -45,8 +48,8 @@ def gather(folder: Path, taken_from: Path | None, report: Report) -> list[Photo]
     else:
         found = pictures_in(taken_from)
         fill = max(0, MADE - len(found))
-    made = _made(plans(fill), folder, report)
-    taken = parallel(_look, named(found), "looking at photographs", report)
+    made = _made(plans(fill), folder, stage)
+    taken = parallel(_look, named(found), "looking at photographs", stage)
     return made + list(taken)
 
 
@@ -82,21 +85,19 @@ def named(found: Iterable[Path]) -> list[tuple[Path, str]]:
     return [(path, f"taken-{name}") for name, path in taken.items()]
 
 
-def parallel(
-    work: Callable[[Given], Made], over: Iterable[Given], what: str, report: Report
-) -> Iterator[Made]:
-    """`map` over a pool of processes, reporting as it goes."""
+def parallel(work: Callable[[Given], Made], over: Iterable[Given], what: str, stage: Stage) -> Iterator[Made]:
+    """`map` over a pool of processes, as one stage."""
     items = list(over)
     if not items:
         return
     # Spawned and not forked: the caller has threads.
-    with ProcessPoolExecutor(_cores(), mp_context=get_context("spawn")) as pool:
+    with stage(what) as advance, ProcessPoolExecutor(_cores(), mp_context=get_context("spawn")) as pool:
         for done, made in enumerate(pool.map(work, items), start=1):
-            report(what, done, len(items))
+            advance(done, len(items), "")
             yield made
 
 
-def _made(wanted: list[Plan], folder: Path, report: Report) -> list[Photo]:
+def _made(wanted: list[Plan], folder: Path, stage: Stage) -> list[Photo]:
     kept = folder / _LIST
     known = _read(kept)
     if [photo.name for photo in known] == [plan.name for plan in wanted] and all(
@@ -104,7 +105,7 @@ def _made(wanted: list[Plan], folder: Path, report: Report) -> list[Photo]:
     ):
         return known
     folder.mkdir(parents=True, exist_ok=True)
-    made = list(parallel(_make, [(plan, folder) for plan in wanted], "making photographs", report))
+    made = list(parallel(_make, [(plan, folder) for plan in wanted], "making photographs", stage))
     kept.write_bytes(msgspec.json.encode(made))
     return made
 

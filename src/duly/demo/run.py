@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -24,7 +24,7 @@ from duly.core.job import JobId, JobRecord
 from duly.core.lifecycle import FINAL, State
 
 from .app import TAG, jobs, photos, resize
-from .gather import gather
+from .gather import Advance, gather
 from .ledger import Kill, Ledger, draw_up
 from .photos import Photo
 from .verify import check_all
@@ -35,8 +35,6 @@ _LOOK: Final = 0.2
 """Seconds between two looks at the store."""
 _PATIENCE: Final = 180.0
 _STOP: Final = 40.0
-
-Advance = Callable[[int, int, str], None]
 
 
 class Watcher(Protocol):
@@ -67,13 +65,12 @@ def run(wishes: Wishes, watcher: Watcher) -> Ledger:
     folder = prepare(wishes.folder)
     url = wishes.url or f"sqlite:///{folder / 'demo.db'}"
     jobs.client.override(url=url)
-    gathered = _gather(wishes, folder, watcher)
+    gathered = gather(folder / "photos", wishes.photos, watcher.stage)
     ids = _enqueue(gathered, folder, watcher)
     kills: list[Kill] = []
     with _worker(url, folder) as worker, watcher.stage("resizing") as advance:
         _watch(ids, worker, kills, advance, folder)
-    with watcher.stage("checking files") as advance:
-        wrong = check_all(gathered, folder / "resized", lambda _, done, of: advance(done, of, ""))
+    wrong = check_all(gathered, folder / "resized", watcher.stage)
     names = {photo.name: id for photo, id in zip(gathered, ids, strict=True)}
     records = dict(zip(names, _lookup(ids), strict=True))
     attempts = {name: jobs.client.call(jobs.store.inspection.attempts, id) for name, id in names.items()}
@@ -102,16 +99,6 @@ def prepare(folder: Path) -> Path:
     shutil.rmtree(folder / "resized", ignore_errors=True)
     (folder / "resized").mkdir()
     return folder
-
-
-def _gather(wishes: Wishes, folder: Path, watcher: Watcher) -> list[Photo]:
-    stages: dict[str, Advance] = {}
-    with watcher.stage("photographs") as advance:
-
-        def report(what: str, done: int, of: int) -> None:
-            stages.setdefault(what, advance)(done, of, what)
-
-        return gather(folder / "photos", wishes.photos, report)
 
 
 def _enqueue(gathered: Sequence[Photo], folder: Path, watcher: Watcher) -> list[JobId]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from PIL import Image
 
-from .gather import Report, parallel
+from .gather import Stage, parallel
 from .photos import Expected, Photo, Quadrants, quadrants
 from .pictures import FORMATS, ORIENTATION, Format, file_of, flattened
 
@@ -19,11 +19,11 @@ from .pictures import FORMATS, ORIENTATION, Format, file_of, flattened
 TOLERANCE: Final = 8
 
 
-def check_all(photos: Iterable[Photo], folder: Path, report: Report) -> list[str]:
+def check_all(photos: Iterable[Photo], folder: Path, stage: Stage) -> list[str]:
     """One sentence for everything that is wrong with the files in `folder`; empty when all is right."""
     good = [photo for photo in photos if photo.expected is not None]
     wrong = check_names(good, folder)
-    for found in parallel(_check, [(photo, folder) for photo in good], "checking files", report):
+    for found in parallel(_check, [(photo, folder) for photo in good], "checking files", stage):
         wrong += found
     return wrong
 
