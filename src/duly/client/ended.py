@@ -1,11 +1,6 @@
-"""The errors of waiting for a job: it ended without a result, or has not ended yet.
+"""The errors of waiting for a job: it ended without a result (JobEnded), or has not ended yet (ResultTimeout).
 
-DulyError
-├── JobEnded          the job is final and has no result: read `state`, `reason` and `error`
-│   ├── JobDead
-│   ├── JobSkipped
-│   └── JobCancelled
-└── ResultTimeout     (also TimeoutError) not final yet: ask again later by the job's id
+JobDead, JobSkipped and JobCancelled are JobEnded; ResultTimeout is a TimeoutError, too. Knows no store.
 """
 
 from __future__ import annotations
