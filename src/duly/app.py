@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
+from duly.client.blocking import refuse_blocking
 from duly.client.check import Check, check
 from duly.client.client import Client
 from duly.client.declaration import Ack, Declaration
@@ -234,7 +235,13 @@ class App:
 
     def check(self) -> Check:
         """Look at settings, declarations and store before a worker starts: findings, each with its fix; blocks."""
+        # Not through the client: a wrong setting is a finding, too.
+        refuse_blocking("jobs.check()", "await jobs.acheck()")
         return check(self.client, self.load)
+
+    async def acheck(self) -> Check:
+        """As `check`, without blocking the loop."""
+        return await self.client.acall(check, self.client, self.load)
 
     def run_worker(
         self,

@@ -257,6 +257,8 @@ def test_options_merge_and_the_last_one_wins(jobs: App) -> None:
         ({"priority": 2**31}, "lower is more urgent"),
         ({"priority": "high"}, "lower is more urgent"),
         ({"tenant": ""}, "must not be empty"),
+        ({"tenant": "a\ud83d"}, "lone surrogate"),
+        ({"tags": ["a\x00"]}, "NUL"),
         ({"tags": "vip"}, r"write tags=\['vip'\]"),
         ({"tags": ["x" * 101]}, "at most 100"),
         ({"correlation_id": "a\nb"}, "control character"),

@@ -63,7 +63,7 @@ class Registry:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """ "; did you mean …?" with the nearest known name, else all of them."""
+    """The end of a sentence: the nearest known name as a question, else all of them."""
     names = list(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(names))}"
