@@ -57,8 +57,8 @@ class Registry:
         """UsageError with the nearest declared name when nobody declared this queue."""
         if not self.knows_queue(name):
             raise UsageError(
-                f"{wanted_by} uses the queue {name!r}, which is not declared"
-                f"{nearest(name, [QUEUE, *self.queues])}; or declare it: jobs.queue({name!r})"
+                f"{wanted_by} uses the queue {name!r}, which is not declared; "
+                f"declare it with jobs.queue({name!r}){nearest(name, [QUEUE, *self.queues])}"
             )
 
 
