@@ -29,11 +29,10 @@ class PostgresOperator:
         for chunk in _chunks(ids):
             act = {"by": by, "reason": reason, "now": self._database.now()}
             # Two transactions: the wish must be visible to whoever ends an attempt while we look again.
-            cancelled = self._database.call("ask_cancel", {"ids": chunk, **act})[0][0]
+            cancelled, wished = self._database.call("ask_cancel", {"ids": chunk, **act})[0]
             answer.update((JobId(id), State.cancelled) for id in cancelled)
-            left = sorted(set(chunk).difference(cancelled))
-            if left:
-                rows = self._database.call("settle_cancel", {"ids": left, **act})
+            if wished:
+                rows = self._database.call("settle_cancel", {"ids": wished, **act})
                 answer.update((JobId(id), State.running if running else State.cancelled) for id, running in rows)
         return answer
 

@@ -1,5 +1,5 @@
 -- Applies ends of attempts, each fenced by (incarnation, job, run); answers the pairs that were live, or whose same end an
--- earlier call applied (p_again). A wished cancel turns ready and scheduled into cancelled. The caller has set the planner.
+-- earlier call applied (p_again). A wished cancel turns ready and scheduled into cancelled, and gives its reason. The caller has set the planner.
 -- Lock: the claimed rows FOR UPDATE, in the order given (callers sort by incarnation, id), in an earlier statement than
 -- the wishes it protects: a cancel waits for this lock and looks again. Index: claimed_pkey, job_pkey, wish_pkey.
 -- Differs: SQLite needs no lock.
@@ -36,7 +36,7 @@ begin
               from job j where j.id = u.id offset 0) j
           left join lateral (
             select w.id, w.reason, w.by from wish w
-             where u.state in ('ready', 'scheduled') and w.id = u.id offset 0) w on true
+             where u.state in ('ready', 'scheduled', 'cancelled') and w.id = u.id offset 0) w on true
     ), gone as (
         delete from claimed where ctid = any(array(select h.tid from held h))
     ), told as (

@@ -32,9 +32,9 @@ begin
         select e.moved into v_expired from ended e;
     end if;
     select array_agg(x.id) filter (where x.expires_at <= p_now), max(x.id), count(*) into v_ids, v_last, v_walked
-      from (select r.id, r.expires_at from scheduled s
-             where r.id > coalesce((select s.position from sweep s where s.name = 'expire scheduled'), 0)
-             order by r.id limit 20000) x;
+      from (select s.id, s.expires_at from scheduled s
+             where s.id > coalesce((select w.position from sweep w where w.name = 'expire scheduled'), 0)
+             order by s.id limit 20000) x;
     insert into sweep (name, last_at, position)
     values ('expire scheduled', p_now, case when v_walked = 20000 then v_last else 0 end)
         on conflict (name) do update set last_at = excluded.last_at, position = excluded.position;
@@ -42,7 +42,7 @@ begin
         with gone as (
             delete from scheduled where ctid = any(array(
                 select x.tid from unnest(v_ids) as u (id) cross join lateral (
-                    select r.ctid as tid from scheduled r where r.id = u.id and r.expires_at <= p_now for update skip locked) x))
+                    select s.ctid as tid from scheduled s where s.id = u.id and s.expires_at <= p_now for update skip locked) x))
             returning id, run, failed, lost, interrupted, snoozed
         ), ended as (
             select count(*) as moved,

@@ -1,6 +1,6 @@
 -- Second half of a cancel: whoever ends one of these attempts from now on reads the wish, so that only moves that were under
 -- way when it was committed are left: waits a moment for those, and cancels what has come back to wait.
--- Answers (id, running) of those cancelled here or still running. A user's long transaction around a completion is not
+-- Answers (id, running) of those cancelled by now or still running. A user's long transaction around a completion is not
 -- waited for: its job counts as running. Lock: claimed rows FOR KEY SHARE SKIP LOCKED, for an instant.
 -- Index: claimed_id and those of cancel_waiting_1. Differs: SQLite needs none of it.
 create function {schema}.settle_cancel_1(p_ids bigint[], p_by text, p_reason text, p_now timestamptz)
@@ -23,17 +23,17 @@ begin
         v_open := array(select o from unnest(v_open) o where (o = any(v_settled)) is not true);
         v_settled := cancel_waiting_1(v_open, p_by, p_reason, v_now);
         return query select s, false from unnest(v_settled) s;
-        v_open := array(select o from unnest(v_open) o where o <> all(v_settled)
-                           and exists (select 1 from wish w where w.id = o));
+        v_open := array(select o from unnest(v_open) o where o <> all(v_settled));
+        -- Whoever ended it meanwhile has read the wish, or it has no use for one.
+        return query select f.id, false from finished f where f.id = any(v_open) and f.status = 'cancelled';
+        v_open := array(select o from unnest(v_open) o
+                         where not exists (select 1 from finished f where f.id = o)
+                           and not exists (select 1 from dead d where d.id = o));
         exit when cardinality(v_open) = 0;
         perform pg_sleep(0.01);
     end loop;
     return query select o, true from unnest(v_open) o where exists (select 1 from claimed c where c.id = o);
-    -- A job that reached its end meanwhile has no use for a wish.
-    delete from wish w where w.id = any(v_open)
-       and not exists (select 1 from claimed c where c.id = w.id)
-       and not exists (select 1 from ready r where r.id = w.id)
-       and not exists (select 1 from scheduled s where s.id = w.id)
-       and not exists (select 1 from blocked b where b.id = w.id);
+    delete from wish w where w.id = any(p_ids)
+       and (exists (select 1 from finished f where f.id = w.id) or exists (select 1 from dead d where d.id = w.id));
 end
 $$;
