@@ -29,7 +29,7 @@ Stage = Callable[[str], AbstractContextManager[Advance]]
 EXTENSIONS: Final = frozenset({".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
 SYSTEM_PICTURES: Final = Path("/usr/share/backgrounds")
 """Where Debian's package mate-backgrounds and others keep photographs taken with real cameras."""
-_MOST_SYSTEM: Final = 16
+_MOST_SYSTEM: Final = 12
 _MEGAPIXEL: Final = 1_000_000
 _LIST: Final = "photographs.json"
 

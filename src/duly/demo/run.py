@@ -96,6 +96,8 @@ def prepare(folder: Path) -> Path:
         raise UsageError(f"{folder} is not the demo's; start it in another folder, or move that one away")
     folder.mkdir(parents=True, exist_ok=True)
     mark.touch()
+    # Started in a repository, it must not end up in a commit.
+    (folder / ".gitignore").write_text("*\n")
     shutil.rmtree(folder / "resized", ignore_errors=True)
     (folder / "resized").mkdir()
     return folder
