@@ -8,9 +8,7 @@ from duly.core.errors import UsageError
 
 Kind = Literal["sqlite", "postgres"]
 
-_ACCEPTED: Final = (
-    "write sqlite:///relative.db, sqlite:////absolute/path.db or postgresql://user:password@host:5432/database"
-)
+_ACCEPTED: Final = "write sqlite:///relative.db, sqlite:////absolute/path.db or postgresql://user:password@host:5432/database"
 
 _HIDDEN: Final = "***"
 

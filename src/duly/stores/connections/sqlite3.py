@@ -29,7 +29,9 @@ def check(connection: object, path: str) -> sqlite3.Connection:
         )
     try:
         with plain_text(connection):
-            opened = [name for _, schema, name in _rows(connection, "pragma database_list") if schema == "main"]
+            opened = [
+                name for _, schema, name in _rows(connection, "pragma database_list") if schema == "main"
+            ]
     except sqlite3.ProgrammingError as error:
         raise ConnectionMismatch(f"connection= cannot be used here: {error}") from error
     if not _same_file(opened[0] if opened else "", path):

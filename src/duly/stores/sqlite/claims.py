@@ -34,7 +34,12 @@ class Claim:
     """One claim of one incarnation."""
 
     def __init__(
-        self, session: Session, incarnation: int, request: ClaimRequest, tasks: Mapping[int, int], paused: Pauses
+        self,
+        session: Session,
+        incarnation: int,
+        request: ClaimRequest,
+        tasks: Mapping[int, int],
+        paused: Pauses,
     ) -> None:
         self._session = session
         self._incarnation = incarnation
@@ -123,7 +128,9 @@ class Claim:
         return waiting.expires_at is not None and waiting.expires_at <= self._session.now
 
     def _set_aside(self) -> None:
-        rows = [{**row_of(waiting), "cause": cause, "since": self._session.now} for waiting, cause in self._parked]
+        rows = [
+            {**row_of(waiting), "cause": cause, "since": self._session.now} for waiting, cause in self._parked
+        ]
         self._session.many("insert_blocked", rows)
         expire(self._session, self._expired)
 
@@ -172,4 +179,6 @@ class Claim:
 
 def _from_lane(lane: int, row: Row) -> Waiting:
     priority, pos, id, task, run, failed, lost, interrupted, snoozed, expires_at = row
-    return Waiting(id, task, lane, priority, pos, run, Counters(failed, lost, interrupted, snoozed), expires_at)
+    return Waiting(
+        id, task, lane, priority, pos, run, Counters(failed, lost, interrupted, snoozed), expires_at
+    )

@@ -82,7 +82,9 @@ def set_journal(connection: sqlite3.Connection, wanted: Journal) -> str:
 def _check_place(path: str) -> None:
     folder = Path(path).parent
     if not folder.is_dir():
-        raise StoreUnreachable(f"the folder {folder} does not exist; create it, or name another file in the URL")
+        raise StoreUnreachable(
+            f"the folder {folder} does not exist; create it, or name another file in the URL"
+        )
     if Path(path).is_dir():
         raise StoreUnreachable(f"{path} is a folder; name a file in the URL, such as {path}/duly.db")
 
@@ -96,5 +98,7 @@ def side_file_error(error: OSError, path: str) -> DulyError:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return Unreachable(f"the disk of {path} is full; nothing was stored. Free some space, then try again")
     if error.errno == errno.ENOENT:
-        return StoreUnreachable(f"the folder {Path(path).parent} does not exist; create it, or name another file")
+        return StoreUnreachable(
+            f"the folder {Path(path).parent} does not exist; create it, or name another file"
+        )
     return Unreachable(f"the lock file of {path} cannot be used: {os.strerror(error.errno or 0)}; try again")

@@ -67,8 +67,11 @@ class Database:
         self.statements = load(self.prefix)
         self.wake = WakeFile(f"{self.path}-wake")
         self.holding = Holding(self.path)
+        self.created = False
+        """Whether this process has made the tables, in a file that had none."""
         self._clock = clock
         self._handles = _Handles(self.path)
+        self._when_forked: list[Callable[[], None]] = []
         _OPENED.add(self)
 
     def now(self) -> int:
@@ -165,8 +168,10 @@ class Database:
             connection = self._writer(handles)
             session = self._begin(connection)
             try:
+                fresh = migrating.version_of(session) == 0
                 applied = migrating.apply_missing(session, self.prefix, self.path)
                 self._commit(connection)
+                self.created = self.created or fresh
             except BaseException:
                 self._roll_back(connection)
                 raise
@@ -219,9 +224,12 @@ class Database:
 
     def close(self) -> None:
         handles, self._handles = self._handles, _Handles(self.path)
-        # The others belong to a listener or a block, which end them.
-        for connection in [*handles.readers, *([] if handles.writer is None else [handles.writer])]:
+        for connection in handles.readers:
             connection.close()
+        # The others belong to a listener or a block, which end them; a writer at work ends first.
+        ended = handles.turn.acquire(timeout=self.busy_timeout)
+        if handles.writer is not None and ended:
+            handles.writer.close()
         handles.queue.close()
 
     def after_fork(self) -> None:
@@ -232,6 +240,12 @@ class Database:
         self._handles.queue.forget()
         self._handles = _Handles(self.path)
         self.holding.after_fork()
+        for forget in self._when_forked:
+            forget()
+
+    def when_forked(self, forget: Callable[[], None]) -> None:
+        """Call `forget` in every forked child, before anything else uses this object there."""
+        self._when_forked.append(forget)
 
     def _is_current(self) -> bool:
         found, wanted = self.version(), migrating.wanted()

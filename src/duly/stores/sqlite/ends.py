@@ -11,7 +11,8 @@ from duly.stores.sqlite.session import Row, Session, Value
 from duly.stores.sqlite.times import span
 
 _FINISHED = {State.completed, State.skipped, State.cancelled}
-_AGAIN = {State.ready, State.scheduled}
+# With a wish the job is cancelled for the reason that the wish gives, also where the handler stopped for it.
+_WISHED_AWAY = {State.ready, State.scheduled, State.cancelled}
 
 
 class Held:
@@ -20,7 +21,20 @@ class Held:
     __slots__ = ("claimed_at", "incarnation", "subject", "wish_by", "wish_reason")
 
     def __init__(self, row: Row) -> None:
-        (incarnation, id, run, _lane, _task, priority, failed, lost, interrupted, snoozed, claimed_at, *job) = row
+        (
+            incarnation,
+            id,
+            run,
+            _lane,
+            _task,
+            priority,
+            failed,
+            lost,
+            interrupted,
+            snoozed,
+            claimed_at,
+            *job,
+        ) = row
         queue, task, tenant, correlation_id, enqueued_at, expires_at, wish_by, wish_reason = job
         counters = Counters(failed, lost, interrupted, snoozed)
         self.incarnation: int = incarnation
@@ -48,7 +62,9 @@ def apply(
     moves.flush()
     acked = {(JobId(id), run) for id, run in held}
     if again and len(acked) < len(asked):
-        acked |= _ended_before(session, incarnation, [end for token, end in asked.items() if token not in held])
+        acked |= _ended_before(
+            session, incarnation, [end for token, end in asked.items() if token not in held]
+        )
     return frozenset(acked)
 
 
@@ -98,7 +114,7 @@ def _end(session: Session, moves: Moves, attempt: Held, end: Ended) -> None:
     )
     if end.event is not Event.complete or end.run > 1:
         moves.attempt(subject, end.event, attempt.incarnation, started_at, end.reason, end.error)
-    if end.to in _AGAIN and cancel_instead(moves, attempt, end.counters, started_at):
+    if end.to in _WISHED_AWAY and cancel_instead(moves, attempt, end.counters, started_at):
         return
     if end.to is State.ready:
         moves.ready(subject)

@@ -21,7 +21,7 @@ class ReadOnlyFile(ReadOnly, StoreUnreachable):
     """The file or its folder accepts no writes from this process."""
 
 
-class CannotBecomeWriter(Transient, UsageError):
+class CannotBecomeWriter(UsageError):
     """The caller's transaction began as a reader, and another connection wrote or writes meanwhile."""
 
 
@@ -59,7 +59,9 @@ def translate(error: BaseException, path: str, *, committing: bool = False) -> D
     if code == sqlite3.SQLITE_CORRUPT:
         return StoreUnreachable(f"{path} is damaged ({error}); restore it from a backup")
     if code == sqlite3.SQLITE_CANTOPEN:
-        return StoreUnreachable(f"{path} cannot be opened; check that its folder exists and may be written to")
+        return StoreUnreachable(
+            f"{path} cannot be opened; check that its folder exists and may be written to"
+        )
     if code in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT}:
         return Unreachable(f"{path} cannot be used: {error}; try again", outcome_unknown=committing)
     if "no such table" in str(error) or "no such column" in str(error):

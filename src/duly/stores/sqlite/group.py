@@ -1,4 +1,4 @@
-"""Group commit: whoever gets the writer next stores what other threads have queued meanwhile, in one commit.
+"""Group commit: whoever leads stores what other threads have queued meanwhile, in one commit.
 
 Knows nothing of jobs; a piece of work either does all of its writes or raises before its first one.
 """
@@ -21,6 +21,7 @@ _MOST_PIECES: Final = 256
 class _Work(Protocol):
     done: bool
     error: BaseException | None
+    woken: threading.Event
 
     def run(self, session: Session) -> None: ...
 
@@ -30,6 +31,8 @@ class _Piece(Generic[T]):
         self.work = work
         self.done = False
         self.error: BaseException | None = None
+        self.woken = threading.Event()
+        """Set when the work is done, or when this thread shall lead."""
         self._result: list[T] = []
 
     def run(self, session: Session) -> None:
@@ -49,60 +52,106 @@ class _Piece(Generic[T]):
 
 
 class GroupCommit:
-    """The pieces waiting for the next transaction of one process."""
+    """The pieces waiting for the next transaction of one process. At most one thread leads; the others wait for it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._waiting: deque[_Work] = deque()
-        self._lead = threading.Lock()
+        self._mutex = threading.Lock()
+        self._led = False
+        database.when_forked(self.after_fork)
 
     def run(self, work: Callable[[Session], T]) -> T:
         """Do `work` in a transaction, perhaps together with others'; returns after the commit."""
         self._database.holding.refuse()
         piece = _Piece(work)
-        self._waiting.append(piece)
-        with self._lead:
-            if not piece.done:
-                self._commit_all()
+        with self._mutex:
+            self._waiting.append(piece)
+            leads, self._led = not self._led, True
+        if not leads:
+            try:
+                piece.woken.wait()
+            except BaseException:
+                self._leave(piece)
+                raise
+        if not piece.done:
+            self._lead()
         return piece.answer()
 
     def after_fork(self) -> None:
         """In the child: what others had queued is their process's business."""
         self._waiting.clear()
-        self._lead = threading.Lock()
+        self._mutex = threading.Lock()
+        self._led = False
+
+    def _lead(self) -> None:
+        try:
+            self._commit_all()
+        finally:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        with self._mutex:
+            if self._waiting:
+                self._waiting[0].woken.set()
+            else:
+                self._led = False
+
+    def _leave(self, piece: _Work) -> None:
+        """This thread was interrupted while it waited."""
+        with self._mutex:
+            queued = piece in self._waiting
+            if queued:
+                self._waiting.remove(piece)
+        if queued and piece.woken.is_set():
+            self._hand_over()
 
     def _commit_all(self) -> None:
-        pieces: list[_Work] = []
-        while self._waiting and len(pieces) < _MOST_PIECES:
-            pieces.append(self._waiting.popleft())
+        taken: list[_Work] = []
         try:
-            self._commit(pieces)
+            with self._database.write() as session:
+                # Taken only now: while this thread waited for its turn, more have come.
+                self._take(taken)
+                for piece in taken:
+                    piece.run(session)
         except DataFault:
             # One piece spoils the transaction of all: each for itself.
-            for piece in pieces:
+            for piece in taken:
                 self._alone(piece)
         except BaseException as error:
+            # Who waits for a lock that is not to be had learns it now, not one after the other.
+            self._take(taken)
             interrupted = not isinstance(error, Exception)
-            for piece in pieces:
-                piece.error = (
-                    Transient("the thread that stored this for you was interrupted", outcome_unknown=True)
-                    if interrupted
-                    else error
-                )
-                piece.done = True
+            for piece in taken:
+                piece.error = _interrupted() if interrupted else error
+            self._done(taken)
             if interrupted:
                 raise
+        else:
+            self._done(taken)
+
+    def _take(self, taken: list[_Work]) -> None:
+        with self._mutex:
+            while self._waiting and len(taken) < _MOST_PIECES:
+                taken.append(self._waiting.popleft())
 
     def _alone(self, piece: _Work) -> None:
+        piece.error = None
         try:
-            self._commit([piece])
+            with self._database.write() as session:
+                piece.run(session)
         except Exception as error:
             piece.error = error
-            piece.done = True
+        self._done([piece])
 
-    def _commit(self, pieces: Sequence[_Work]) -> None:
-        with self._database.write() as session:
-            for piece in pieces:
-                piece.run(session)
+    @staticmethod
+    def _done(pieces: Sequence[_Work]) -> None:
         for piece in pieces:
             piece.done = True
+            piece.woken.set()
+
+
+def _interrupted() -> Transient:
+    return Transient(
+        "the thread that stored this was interrupted; look whether it is there", outcome_unknown=True
+    )

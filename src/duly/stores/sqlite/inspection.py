@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
@@ -25,12 +25,24 @@ _LARGE_WAL: Final = 256 * 1024 * 1024
 _PAGE_SECONDS: Final = 0.15
 _PAGE_STEP: Final = 250
 
+
+class _Walk(NamedTuple):
+    """One index to walk: the statements for newest and oldest first."""
+
+    newest: str
+    oldest: str
+
+
+_JOBS: Final = _Walk("select_jobs_before", "select_jobs_after")
+_TAGGED: Final = _Walk("select_tagged_before", "select_tagged_after")
+_CORRELATED: Final = _Walk("select_correlated_before", "select_correlated_after")
+_FINISHED: Final = _Walk("select_finished_ids_before", "select_finished_ids_after")
 _BY_STATE: Final = {
-    State.ready: "ready_ids",
-    State.scheduled: "scheduled_ids",
-    State.blocked: "blocked_ids",
-    State.running: "running_ids",
-    State.dead: "dead_ids",
+    State.ready: _Walk("select_ready_ids_before", "select_ready_ids_after"),
+    State.scheduled: _Walk("select_scheduled_ids_before", "select_scheduled_ids_after"),
+    State.blocked: _Walk("select_blocked_ids_before", "select_blocked_ids_after"),
+    State.running: _Walk("select_running_ids_before", "select_running_ids_after"),
+    State.dead: _Walk("select_dead_ids_before", "select_dead_ids_after"),
 }
 
 
@@ -53,9 +65,8 @@ class SQLiteInspection:
         self, filter: Filter, *, before: int | None = None, after: int | None = None, limit: int = 50
     ) -> Page:
         """Walks the narrowest index that the filter allows, in statements of a few milliseconds each."""
-        name, value = _source(filter)
-        oldest_first = after is not None
-        statement = f"select_{name}_{'after' if oldest_first else 'before'}"
+        walk, value = _source(filter)
+        statement = walk.newest if after is None else walk.oldest
         edge = after if after is not None else before if before is not None else 2**63 - 1
         indexed = _indexed(filter)
         found: list[JobRecord] = []
@@ -123,9 +134,10 @@ class SQLiteInspection:
     def describe(self) -> dict[str, str]:
         with self._database.read() as session:
             version = migrating.version_of(session)
+        where = self._database.path
         return {
             "store": "SQLite",
-            "where": self._database.path,
+            "where": f"{where} (just created)" if self._database.created else where,
             "server": f"SQLite {sqlite3.sqlite_version}",
             "journal": self._database.journal(),
             "sync": "full",
@@ -200,19 +212,17 @@ def _records(session: Session, ids: Sequence[JobId]) -> dict[JobId, JobRecord]:
     return {record.id: record for record in map(job_of, session.rows("select_job_records", ids=wanted))}
 
 
-def _source(filter: Filter) -> tuple[str, str | None]:
+def _source(filter: Filter) -> tuple[_Walk, str | None]:
     """The index to walk, and its value: the narrowest first."""
-    if filter.correlation is not None and not filter.correlation.isdecimal():
-        return "correlated", filter.correlation
+    if filter.correlation is not None:
+        return _CORRELATED, filter.correlation
     if filter.tag is not None:
-        return "tagged", filter.tag
+        return _TAGGED, filter.tag
     if filter.fingerprint is not None:
-        return "dead_ids", None
-    if filter.state in _BY_STATE:
-        return _BY_STATE[filter.state], None
-    if filter.state is not None:
-        return "finished_ids", filter.state.value
-    return "jobs", None
+        return _BY_STATE[State.dead], None
+    if filter.state is None:
+        return _JOBS, None
+    return _BY_STATE.get(filter.state, _FINISHED), filter.state.value
 
 
 def _indexed(filter: Filter) -> Filter:
@@ -244,4 +254,3 @@ def _size(path: str) -> int:
         return Path(path).stat().st_size
     except FileNotFoundError:
         return 0
-

@@ -47,7 +47,9 @@ class SQLiteJobs:
         """- -> ready or scheduled, in one transaction that may be shared with other threads' enqueues."""
         return self.group.run(lambda session: enqueue_in(session, jobs)) if jobs else []
 
-    def exchange(self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None) -> Exchange:
+    def exchange(
+        self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None
+    ) -> Exchange:
         """Apply ends and claim more in one transaction; one that would change nothing takes no lock."""
         if not ended:
             with self._database.read(snapshot=True) as session:
@@ -114,7 +116,9 @@ class SQLiteJobs:
         if session.now - self._idle_noted.get(incarnation, 0) >= _PROGRESS_EVERY:
             return True
         paused = claims.pauses(session)
-        lanes = [lane_of(one.queue, request.suspects) for one in request.queues if one.queue not in paused.queues]
+        lanes = [
+            lane_of(one.queue, request.suspects) for one in request.queues if one.queue not in paused.queues
+        ]
         tasks = [key for key in map(task_key, request.unparked) if key not in paused.tasks]
         return bool(session.value("select_work", lanes=json.dumps(lanes), tasks=json.dumps(tasks)))
 
@@ -231,5 +235,3 @@ def _report(session: Session, incarnation: int) -> tuple[list[tuple[JobId, int]]
 def complete_in(session: Session, incarnation: Incarnation, ended: Ended) -> bool:
     """Apply one end in the caller's open transaction; False when its token is not live."""
     return bool(ends.apply(session, incarnation, [ended], again=False))
-
-

@@ -55,7 +55,9 @@ class SQLiteLeases:
         """Ages by the store's clock."""
         with self._database.read() as session:
             rows = session.rows("select_beats", now=session.now)
-        return [Beat(Incarnation(one), beat, lease / _SECOND, age / _SECOND) for one, beat, lease, age in rows]
+        return [
+            Beat(Incarnation(one), beat, lease / _SECOND, age / _SECOND) for one, beat, lease, age in rows
+        ]
 
     def reap(self, overdue: Sequence[Beat], poison: int) -> int:
         """The worker row goes first, then what it held, in one transaction."""
@@ -76,7 +78,9 @@ class SQLiteLeases:
         self._forget(seen.incarnation for seen in overdue)
         return moved
 
-    def disown(self, incarnation: Incarnation, started: Sequence[tuple[JobId, int]], reason: str, poison: int) -> int:
+    def disown(
+        self, incarnation: Incarnation, started: Sequence[tuple[JobId, int]], reason: str, poison: int
+    ) -> int:
         """Started attempts are lost with a witness, the others interrupted."""
         return self._end(incarnation, frozenset(started), reason, poison)
 
@@ -84,7 +88,9 @@ class SQLiteLeases:
         """Everything still claimed was never started."""
         return self._end(incarnation, frozenset(), "its worker ended", 0)
 
-    def _end(self, incarnation: Incarnation, started: frozenset[tuple[JobId, int]], reason: str, poison: int) -> int:
+    def _end(
+        self, incarnation: Incarnation, started: frozenset[tuple[JobId, int]], reason: str, poison: int
+    ) -> int:
         with self._database.write() as session:
             session.run("delete_worker", incarnation=incarnation)
             # Also without a row: whoever removed it left its jobs to the next sweep.
@@ -128,5 +134,3 @@ def interrupt(moves: Moves, attempt: Held, reason: str) -> None:
 def _held_by(session: Session, incarnation: int) -> list[Held]:
     rows = session.rows("select_held_by", incarnation=incarnation, most=_ALL)
     return [Held(row) for row in rows]
-
-

@@ -63,7 +63,9 @@ class FileQueue:
     def _wait(self, descriptor: int, deadline: float) -> bool:
         if self._waiter is None:
             arguments = (descriptor, self._requests.get, self._mutex)
-            self._waiter = threading.Thread(target=_serve, args=arguments, name="duly-sqlite-lock", daemon=True)
+            self._waiter = threading.Thread(
+                target=_serve, args=arguments, name="duly-sqlite-lock", daemon=True
+            )
             self._waiter.start()
         request = _Request()
         self._requests.put(request)

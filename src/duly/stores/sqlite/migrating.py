@@ -68,7 +68,10 @@ def _check_applied(session: Session, prefix: str, path: str) -> None:
 
 def script(prefix: str) -> str:
     """What `apply_missing` runs from nothing, for people to read."""
-    return "\n\n".join(f"{statement};" for migration in migrations(prefix) for statement in migration.statements) + "\n"
+    return (
+        "\n\n".join(f"{statement};" for migration in migrations(prefix) for statement in migration.statements)
+        + "\n"
+    )
 
 
 def library() -> str:

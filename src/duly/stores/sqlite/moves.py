@@ -228,4 +228,3 @@ def pairs(tokens: list[tuple[int, int]]) -> str:
 
 def ids_text(ids: list[int]) -> str:
     return json.dumps(ids)
-

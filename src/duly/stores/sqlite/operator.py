@@ -15,7 +15,17 @@ from duly.stores.sqlite.retention import forget
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import span, to_micros
 from duly.stores.sqlite.views import operation_of, pause_of
-from duly.stores.sqlite.waiting import Waiting, enter_ready, jobs_of, row_of, subject_of, waiting_of
+from duly.stores.sqlite.waiting import (
+    BLOCKED,
+    READY,
+    SCHEDULED,
+    enter_ready,
+    jobs_of,
+    named_in,
+    row_of,
+    subject_of,
+    take,
+)
 
 _CHUNK: Final = 500
 
@@ -31,7 +41,7 @@ class SQLiteOperator:
         answer: dict[JobId, State] = {}
         for chunk in _chunks(ids):
             with self._database.write() as session:
-                waiting = _take(session, chunk, "ready", "scheduled", "blocked")
+                waiting = take(session, chunk, READY, SCHEDULED, BLOCKED)
                 stored = jobs_of(session, [one.id for one in waiting])
                 moves = Moves(session)
                 for one in waiting:
@@ -41,7 +51,8 @@ class SQLiteOperator:
                 moves.flush()
                 running = [id for (id,) in session.rows("select_running", ids=ids_text([*chunk]))]
                 session.many(
-                    "insert_wish", [{"id": id, "by": by, "reason": reason, "at": session.now} for id in running]
+                    "insert_wish",
+                    [{"id": id, "by": by, "reason": reason, "at": session.now} for id in running],
                 )
                 answer.update((JobId(one.id), State.cancelled) for one in waiting)
                 answer.update((JobId(id), State.running) for id in running)
@@ -57,7 +68,9 @@ class SQLiteOperator:
                 moves = Moves(session)
                 for id, run, queue, task, tenant, correlation_id, enqueued_at, own_priority in rows:
                     chosen = own_priority if priority is None else priority
-                    moves.ready(Subject(id, run, queue, task, tenant, correlation_id, enqueued_at, chosen, UNTOUCHED))
+                    moves.ready(
+                        Subject(id, run, queue, task, tenant, correlation_id, enqueued_at, chosen, UNTOUCHED)
+                    )
                     moved.append(JobId(id))
                 found = ids_text([row[0] for row in rows])
                 session.run("delete_finished", ids=found)
@@ -81,10 +94,10 @@ class SQLiteOperator:
         moved: list[JobId] = []
         for chunk in _chunks(ids):
             with self._database.write() as session:
-                due = _take(session, chunk, "scheduled")
+                due = take(session, chunk, SCHEDULED)
                 enter_ready(session, due)
-                ready = session.rows("select_these_ready", ids=ids_text([*chunk]))
-                moved += [JobId(row[0]) for row in ready]
+                # Those that have just come are among them.
+                moved += [JobId(one.id) for one in named_in(session, chunk, READY)]
                 _note(session, "run now", by, reason, len(chunk))
         return moved
 
@@ -92,8 +105,10 @@ class SQLiteOperator:
         moved: list[JobId] = []
         for chunk in _chunks(ids):
             with self._database.write() as session:
-                waiting = _take(session, chunk, "ready", "scheduled")
-                session.many("insert_scheduled", [{**row_of(one), "run_at": to_micros(at)} for one in waiting])
+                waiting = take(session, chunk, READY, SCHEDULED)
+                session.many(
+                    "insert_scheduled", [{**row_of(one), "run_at": to_micros(at)} for one in waiting]
+                )
                 # The new time may be earlier than the one that the promoter waits for.
                 session.rings = session.rings or bool(waiting)
                 moved += [JobId(one.id) for one in waiting]
@@ -105,19 +120,21 @@ class SQLiteOperator:
         moved: list[JobId] = []
         for chunk in _chunks(ids):
             with self._database.write() as session:
-                text = ids_text([*chunk])
-                for table in ("scheduled", "blocked"):
-                    rows = session.rows(f"select_these_{table}", ids=text)
-                    changes = [{"id": row[0], "priority": priority} for row in rows]
-                    session.many(f"update_{table}_priority", changes)
-                    moved += [JobId(row[0]) for row in rows]
-                ready = [row[0] for row in session.rows("select_these_ready", ids=text)]
+                scheduled = named_in(session, chunk, SCHEDULED)
+                session.many(
+                    "update_scheduled_priority", [{"id": one.id, "priority": priority} for one in scheduled]
+                )
+                blocked = named_in(session, chunk, BLOCKED)
+                session.many(
+                    "update_blocked_priority", [{"id": one.id, "priority": priority} for one in blocked]
+                )
+                ready = named_in(session, chunk, READY)
                 first = session.numbers(len(ready))
-                changes = [
-                    {"id": id, "priority": priority, "pos": first + offset} for offset, id in enumerate(ready)
-                ]
-                session.many("update_ready_lane", changes)
-                moved += map(JobId, ready)
+                session.many(
+                    "update_ready_lane",
+                    [{"id": one.id, "priority": priority, "pos": first + at} for at, one in enumerate(ready)],
+                )
+                moved += [JobId(one.id) for one in (*scheduled, *blocked, *ready)]
                 _note(session, "reprioritise", by, reason, len(chunk))
         return moved
 
@@ -190,17 +207,6 @@ def _chunks(ids: Sequence[JobId]) -> Iterator[Sequence[JobId]]:
     named = list(dict.fromkeys(ids))
     for start in range(0, len(named), _CHUNK):
         yield named[start : start + _CHUNK]
-
-
-def _take(session: Session, ids: Sequence[int], *tables: str) -> list[Waiting]:
-    """Remove waiting jobs from where they stand, as far as they stand in these tables."""
-    text = ids_text([*ids])
-    taken: list[Waiting] = []
-    for table in tables:
-        found = [waiting_of(row) for row in session.rows(f"select_these_{table}", ids=text)]
-        session.many(f"delete_{table}", [{"id": one.id} for one in found])
-        taken += found
-    return taken
 
 
 def _note(session: Session, verb: str, by: str, reason: str, jobs: int) -> None:

@@ -50,7 +50,12 @@ def announce_dead(
         with database.read() as session:
             before = session.now + span(ahead) - keep
             row = session.row(
-                "select_doomed", queue=queue, before=before, keep=keep, now=session.now, notice=span(PURGE_NOTICE)
+                "select_doomed",
+                queue=queue,
+                before=before,
+                keep=keep,
+                now=session.now,
+                notice=span(PURGE_NOTICE),
             )
         count, first, unannounced = row or (0, None, 0)
         if not count or first is None:

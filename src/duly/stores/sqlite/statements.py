@@ -39,7 +39,9 @@ def check_prefix(schema: str) -> str:
 def load(prefix: str) -> Statements:
     """Every statement under queries/, by its file's name without `.sql`."""
     found = {
-        entry.name.removesuffix(".sql"): _without_header(entry.read_text("utf-8")).replace(_PLACEHOLDER, prefix)
+        entry.name.removesuffix(".sql"): _without_header(entry.read_text("utf-8")).replace(
+            _PLACEHOLDER, prefix
+        )
         for entry in files(__package__).joinpath("queries").iterdir()
         if entry.name.endswith(".sql")
     }
@@ -56,7 +58,9 @@ def migrations(prefix: str) -> tuple[Migration, ...]:
         text = entry.read_text("utf-8")
         number, _, name = entry.name.removesuffix(".sql").partition("_")
         statements = tuple(
-            part.strip() for part in _without_header(text).replace(_PLACEHOLDER, prefix).split(";\n") if part.strip()
+            part.strip()
+            for part in _without_header(text).replace(_PLACEHOLDER, prefix).split(";\n")
+            if part.strip()
         )
         found.append(Migration(int(number), name, sha256(text.encode()).hexdigest(), statements))
     return tuple(sorted(found))

@@ -11,7 +11,6 @@ from typing import Any
 from duly.core.job import Ended, Incarnation, NewJob, Stored
 from duly.stores.connections import sqlite3 as joined
 from duly.stores.protocol import (
-    Capabilities,
     Clock,
     InspectionStore,
     JobStore,
@@ -21,6 +20,7 @@ from duly.stores.protocol import (
     UpkeepStore,
 )
 from duly.stores.sqlite import migrating
+from duly.stores.sqlite.capabilities import CAPABILITIES
 from duly.stores.sqlite.connecting import Journal
 from duly.stores.sqlite.database import BUSY_TIMEOUT, Database
 from duly.stores.sqlite.inspection import SQLiteInspection
@@ -48,9 +48,11 @@ class SQLiteStore:
         journal: Journal | None = None,
         busy_timeout: float = BUSY_TIMEOUT,
     ) -> None:
-        self._database = Database(path, prefix=schema, clock=clock, journal=journal, busy_timeout=busy_timeout)
+        self._database = Database(
+            path, prefix=schema, clock=clock, journal=journal, busy_timeout=busy_timeout
+        )
         self.url = f"sqlite:///{self._database.path}"
-        self.capabilities = Capabilities(kind="sqlite", shared_by_machines=False, rings=True)
+        self.capabilities = CAPABILITIES
         jobs = SQLiteJobs(self._database)
         self.jobs: JobStore = jobs
         self.leases: LeaseStore = SQLiteLeases(self._database, jobs.forget)
@@ -151,4 +153,3 @@ class SQLiteStore:
     def _give_up(self, opening: "asyncio.Future[sqlite3.Connection]") -> None:
         if not opening.cancelled() and opening.exception() is None:
             self._database.close_block(opening.result(), commit=False)
-

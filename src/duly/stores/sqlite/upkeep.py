@@ -21,8 +21,12 @@ from duly.stores.sqlite.moves import Moves
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import MICROSECOND, span
 from duly.stores.sqlite.waiting import (
+    BLOCKED,
     PAUSED,
+    READY,
+    SCHEDULED,
     UNKNOWN,
+    Table,
     Waiting,
     enter_ready,
     expire,
@@ -72,9 +76,9 @@ class SQLiteUpkeep:
         swept = Swept(
             orphans=self._in_chunks(orphaned, lambda session: _lose_orphans(session, poison)),
             overdue=self._in_chunks(overdue, lambda session: _lose_overdue(session, late, poison)),
-            expired=self._in_chunks(ready, lambda session: _expire(session, "ready"))
-            + self._in_chunks(scheduled, lambda session: _expire(session, "scheduled"))
-            + self._in_chunks(blocked, lambda session: _expire(session, "blocked")),
+            expired=self._in_chunks(ready, partial(_expire, table=READY))
+            + self._in_chunks(scheduled, partial(_expire, table=SCHEDULED))
+            + self._in_chunks(blocked, partial(_expire, table=BLOCKED)),
             unparked=self._unpark(pauses),
             abandoned=self._abandon(unknown_after),
         )
@@ -133,7 +137,9 @@ class SQLiteUpkeep:
                 session.run("delete_lapsed_pauses", now=session.now)
         with self._database.read() as session:
             paused = claims.pauses(session).tasks
-            tasks = [task for task, _ in session.rows("select_parked_tasks", cause=PAUSED) if task not in paused]
+            tasks = [
+                task for task, _ in session.rows("select_parked_tasks", cause=PAUSED) if task not in paused
+            ]
         return sum(self._in_chunks(True, partial(_resume, task=task)) for task in tasks)
 
     def _abandon(self, unknown_after: timedelta) -> int:
@@ -169,7 +175,9 @@ def _promote(session: Session, most: int) -> int:
     enter_ready(session, due)
     expire(session, expired)
     gone = {one.id for one in expired}
-    _cancel(session, [waiting_of(row[:11]) for row in rows if row[0] in wished and row[0] not in gone], wished)
+    _cancel(
+        session, [waiting_of(row[:11]) for row in rows if row[0] in wished and row[0] not in gone], wished
+    )
     return len(rows)
 
 
@@ -206,9 +214,9 @@ def _lose(session: Session, held: list[Held], reason: str, poison: int) -> int:
     return len(held)
 
 
-def _expire(session: Session, table: str) -> int:
-    waiting = [waiting_of(row) for row in session.rows(f"select_expired_{table}", now=session.now, most=_CHUNK)]
-    session.many(f"delete_{table}", [{"id": one.id} for one in waiting])
+def _expire(session: Session, table: Table) -> int:
+    waiting = [waiting_of(row) for row in session.rows(table.expired, now=session.now, most=_CHUNK)]
+    session.many(table.delete, [{"id": one.id} for one in waiting])
     return expire(session, waiting)
 
 
@@ -227,7 +235,9 @@ def _bury(session: Session, task: int, name: str, waited: int, told: str) -> int
     stored = jobs_of(session, [one.id for one in waiting])
     moves = Moves(session)
     for one in waiting:
-        moves.dead(subject_of(one, stored[one.id]), reason=f"no worker has known the task {name!r} for {told}")
+        moves.dead(
+            subject_of(one, stored[one.id]), reason=f"no worker has known the task {name!r} for {told}"
+        )
     session.many("delete_blocked", [{"id": one.id} for one in waiting])
     moves.flush()
     return len(waiting)

@@ -68,7 +68,9 @@ def attempt_of(row: Row) -> AttemptRecord:
 
 
 def worker_of(row: Row, now: int) -> WorkerRecord:
-    (incarnation, host, pid, supervisor, queues, slots, running, started_at, beat_at, progress_at, *rest) = row
+    (incarnation, host, pid, supervisor, queues, slots, running, started_at, beat_at, progress_at, *rest) = (
+        row
+    )
     version, draining = rest
     return WorkerRecord(
         incarnation=Incarnation(incarnation),

@@ -14,6 +14,19 @@ UNKNOWN: Final = 1
 PAUSED: Final = 2
 
 
+class Table(NamedTuple):
+    """The statements of one waiting table."""
+
+    named: str
+    expired: str
+    delete: str
+
+
+READY: Final = Table("select_these_ready", "select_expired_ready", "delete_ready")
+SCHEDULED: Final = Table("select_these_scheduled", "select_expired_scheduled", "delete_scheduled")
+BLOCKED: Final = Table("select_these_blocked", "select_expired_blocked", "delete_blocked")
+
+
 class Waiting(NamedTuple):
     """One row of ready, scheduled or blocked; `pos` is 0 where the table has none."""
 
@@ -81,7 +94,9 @@ def row_of(waiting: Waiting) -> dict[str, Value]:
 def waiting_of(row: Row) -> Waiting:
     """From (id, queue, priority, pos, task, run, failed, lost, interrupted, snoozed, expires_at)."""
     id, lane, priority, pos, task, run, failed, lost, interrupted, snoozed, expires_at = row
-    return Waiting(id, task, lane, priority, pos, run, Counters(failed, lost, interrupted, snoozed), expires_at)
+    return Waiting(
+        id, task, lane, priority, pos, run, Counters(failed, lost, interrupted, snoozed), expires_at
+    )
 
 
 def enter_ready(session: Session, waiting: Sequence[Waiting]) -> None:
@@ -91,6 +106,24 @@ def enter_ready(session: Session, waiting: Sequence[Waiting]) -> None:
     first = session.numbers(len(waiting))
     session.many(
         "insert_ready",
-        [{**row_of(one), "pos": first + offset, "ready_at": session.now} for offset, one in enumerate(waiting)],
+        [
+            {**row_of(one), "pos": first + offset, "ready_at": session.now}
+            for offset, one in enumerate(waiting)
+        ],
     )
     session.rings = True
+
+
+def named_in(session: Session, ids: Sequence[int], table: Table) -> list[Waiting]:
+    """The named jobs that stand in this table, in the order named."""
+    return [waiting_of(row) for row in session.rows(table.named, ids=ids_text([*ids]))]
+
+
+def take(session: Session, ids: Sequence[int], *tables: Table) -> list[Waiting]:
+    """Remove the named jobs from where they wait, as far as they wait in these tables."""
+    taken: list[Waiting] = []
+    for table in tables:
+        found = named_in(session, ids, table)
+        session.many(table.delete, [{"id": one.id} for one in found])
+        taken += found
+    return taken

@@ -58,7 +58,11 @@ class SQLiteListener:
     """Calls `on_work` from its own thread after a commit that may have made work ready."""
 
     def __init__(
-        self, wake: WakeFile, version: Callable[[], int | None], on_work: Callable[[], None], forget: Callable[[], None]
+        self,
+        wake: WakeFile,
+        version: Callable[[], int | None],
+        on_work: Callable[[], None],
+        forget: Callable[[], None],
     ) -> None:
         self._wake = wake
         self._version = version
