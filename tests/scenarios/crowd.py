@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from select import select
 
 from duly.core.decide import completed
-from duly.core.job import ClaimRequest, Incarnation, JobId, NewJob, QueueClaim, WorkerInfo
+from duly.core.job import ClaimRequest, Ended, Incarnation, JobId, NewJob, QueueClaim, WorkerInfo
 from duly.core.lifecycle import State
 from duly.stores.open import open_store
 from duly.stores.protocol import Store
@@ -44,8 +45,10 @@ def outcome(process: subprocess.Popen[str], timeout: float = 50.0) -> list[str]:
     except subprocess.TimeoutExpired:
         process.kill()
         printed, complained = process.communicate()
-        raise AssertionError(f"{process.args} did not end; it said: {printed[-2000:]}{complained}") from None
-    assert process.returncode == 0, f"{process.args}: {complained[-4000:]}"
+        raise AssertionError(
+            f"{process.args!r} did not end; it said: {printed[-2000:]}{complained}"
+        ) from None
+    assert process.returncode == 0, f"{process.args!r}: {complained[-4000:]}"
     return printed.splitlines()
 
 
@@ -82,7 +85,7 @@ def work(store: Store, total: int) -> None:
     request = ClaimRequest((QueueClaim("default", 7),), 7)
     deadline = time.monotonic() + 45
     done: list[JobId] = []
-    ends = []
+    ends: list[Ended] = []
     while time.monotonic() < deadline:
         answer = store.jobs.exchange(worker, ends, request)
         assert {(end.id, end.run) for end in ends} == answer.acked
@@ -139,7 +142,9 @@ def crash(url: str, cycles: int, seed: int, fresh: int) -> None:
         printed, writing = os.pipe()
         pid = _child(partial(_enqueue_for_ever, place, writing))
         os.close(writing)
-        _pause(chance.uniform(0.0, 0.03 if fresh or cycle % 3 else 0.15))
+        if not fresh and cycle % 3:
+            select([printed], [], [], 5.0)
+        _pause(chance.uniform(0.0, 0.03))
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         with os.fdopen(printed) as lines:
@@ -193,7 +198,8 @@ def main() -> None:
         crash(url, *numbers)
         return
     store = open_store(url)
-    {"enqueue": enqueue, "work": work, "fork": fork}[role](store, *numbers)
+    acts: dict[str, Callable[..., None]] = {"enqueue": enqueue, "work": work, "fork": fork}
+    acts[role](store, *numbers)
     store.close()
 
 

@@ -53,16 +53,16 @@ def test_a_delay_longer_than_the_lease_is_waited_for_once(
 
 
 def test_no_order_of_clean_up_reap_and_sweep_strands_a_job(bench: Bench) -> None:
-    def forget(worker: Incarnation, _: Beat) -> object:
-        return bench.database.forget_worker(worker)
+    def forget(worker: Incarnation, _: Beat) -> None:
+        bench.database.forget_worker(worker)
 
-    def reap(_: Incarnation, seen: Beat) -> object:
-        return bench.store.leases.reap([seen], POISON)
+    def reap(_: Incarnation, seen: Beat) -> None:
+        bench.store.leases.reap([seen], POISON)
 
-    def sweep(_: Incarnation, __: Beat) -> object:
-        return bench.sweep()
+    def sweep(_: Incarnation, __: Beat) -> None:
+        bench.sweep()
 
-    acts: list[Callable[[Incarnation, Beat], object]] = [forget, reap, sweep]
+    acts: list[Callable[[Incarnation, Beat], None]] = [forget, reap, sweep]
     for order in itertools.permutations(acts):
         id = bench.put()
         dead = bench.worker()

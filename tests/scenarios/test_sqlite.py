@@ -142,7 +142,7 @@ def test_a_handle_from_before_the_fork_is_used_by_nobody_after_it(url: str) -> N
 
 @pytest.mark.process
 def test_every_job_that_a_killed_process_had_in_hand_is_there(url: str) -> None:
-    lines = outcome(start("crash", url, 40, 7, 0))
+    lines = outcome(start("crash", url, 30, 7, 0))
 
     ids = [JobId(int(line)) for line in lines if line]
     with opened(url) as store:
