@@ -240,7 +240,7 @@ class Model:
             # An expiry asks whether the job has started: it has.
             entry.expires_at = None
         entry.counters = end.counters
-        if end.to in {State.ready, State.scheduled} and self._grant(entry, started):
+        if end.to in {State.ready, State.scheduled, State.cancelled} and self._grant(entry, started):
             return True
         if end.to is State.ready:
             self._back(entry)

@@ -139,8 +139,10 @@ def a_handler_that_stops_for_the_wish_is_cancelled(bench: Bench) -> None:
 
     bench.end(worker, ended(claimed, Event.cancel, reason="stopped when asked"))
 
-    assert bench.state(id) is State.cancelled
-    assert [attempt.event for attempt in bench.history(id)] == [Event.cancel]
+    assert (bench.state(id), bench.row(id).reason) == (State.cancelled, "not needed")
+    assert [(attempt.event, attempt.reason) for attempt in bench.history(id)] == [
+        (Event.cancel, "stopped when asked")
+    ]
 
 
 def an_end_that_became_cancelled_is_acknowledged_again(bench: Bench) -> None:
