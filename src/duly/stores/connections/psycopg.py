@@ -73,8 +73,8 @@ class CallersConnection:
         own = self._own()
         if found != own:
             raise ConnectionMismatch(
-                f"this connection leads to another database or server than the App's own, {self._where}: "
-                "jobs enqueued there would never be seen. Pass a connection to the App's database, or open an App on that one"
+                f"this connection leads to another database or server than the App's own, {self._where}: jobs "
+                "enqueued there would never be seen. Pass a connection to the App's database, or make an App for it"
             )
         with _guard:
             _checked[connection] = own
@@ -92,8 +92,8 @@ def _check_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConnec
     # Without autocommit the driver itself opens the transaction with the first statement.
     if status == TransactionStatus.IDLE and connection.autocommit:
         raise ConnectionMismatch(
-            "this connection is in autocommit mode and no transaction is open, so that the job would be stored at once; "
-            "write: with connection.transaction(): ..."
+            "this connection is in autocommit mode and no transaction is open, so that the job would be stored "
+            "at once; write: with connection.transaction(): ..."
         )
 
 

@@ -1,1 +1,1 @@
-"""The PostgreSQL store: `store.PostgresStore` over one schema of any name. Import this package only with psycopg there."""
+"""The PostgreSQL store: `store.PostgresStore` over one schema of any name. Needs psycopg to be imported."""

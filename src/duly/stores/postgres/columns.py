@@ -103,8 +103,8 @@ NO_CLAIM: Final[dict[str, Any]] = {
 
 def claimed_job(row: Sequence[Any]) -> ClaimedJob:
     """A row of kind `claimed`."""
-    (_, _, id, run, priority, _, failed, lost, interrupted, snoozed, attempts, timeout, enqueued_at, claimed_at, queue, task,
-     tenant, tags, correlation_id, args) = row  # fmt: skip
+    _, _, id, run, priority, _, failed, lost, interrupted, snoozed, attempts, *rest = row
+    timeout, enqueued_at, claimed_at, queue, task, tenant, tags, correlation_id, args = rest
     return ClaimedJob(
         id=JobId(id),
         run=run,

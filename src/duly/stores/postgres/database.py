@@ -72,13 +72,25 @@ class Database:
             if "read-only" in str(error) or "not read-only" in str(error):
                 raise ReadOnly(f"no server of {self.where} takes writes: {error}") from error
             raise translation.unreachable(error, self.where) from error
-        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         try:
+            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
             connection.execute("set timezone to 'UTC'")
+            self._check_positions(connection)
         except psycopg.Error as error:
             connection.close()
             raise translation.unreachable(error, self.where) from error
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+    def _check_positions(self, connection: psycopg.Connection[Any]) -> None:
+        """Refuse to write where numbers could be given out twice, as after a failover that lost some."""
+        identity = rows_of(connection, statement("read_identity", self.schema), {})
+        if identity[0][-1] is None:
+            return  # nothing of ours is here yet
+        for name, highest in rows_of(connection, statement("check_positions", self.schema), {}):
+            raise UsageError(behind(self.schema, name, highest))
 
     def call(self, name: str, parameters: Parameters | None = None) -> list[Row]:
         """Run queries/NAME.sql as one transaction and return its rows."""
@@ -129,7 +141,9 @@ class Database:
 
     def found_version(self, connection: psycopg.Connection[Any]) -> int:
         """The schema's version as stored; 0 when nothing of ours is there."""
-        there = connection.execute("select to_regclass(%s)", (f"{quoted(self.schema)}.schema_version",)).fetchone()
+        there = connection.execute(
+            "select to_regclass(%s)", (f"{quoted(self.schema)}.schema_version",)
+        ).fetchone()
         if there is None or there[0] is None:
             return 0
         row = rows_of(connection, statement("read_version", self.schema), {})
@@ -163,6 +177,14 @@ def migration_needed(schema: str, where: str, found: int, wanted: int) -> Migrat
     return MigrationNeeded(text, found=found, wanted=wanted)
 
 
+def behind(schema: str, sequence: str, highest: int) -> str:
+    """What to do about a sequence that stands below numbers already given out."""
+    return (
+        f"sequence {schema}.{sequence} stands below {highest}, which was given out already (a failover or restore lost "
+        f"some): check what else was lost, then run: select setval('{schema}.{sequence}', {highest + 1_000_000})"
+    )
+
+
 def rows_of(connection: psycopg.Connection[Any], text: bytes, parameters: Parameters) -> list[Row]:
     """Run one statement with a cursor of our own, whatever factories the connection has."""
     with psycopg.Cursor(connection, row_factory=psycopg.rows.tuple_row) as cursor:
@@ -176,5 +198,3 @@ def _settings(url: str) -> dict[str, Any]:
     except psycopg.ProgrammingError as error:
         raise UsageError(f"this PostgreSQL URL cannot be read: {str(error).strip()}") from None
     return {**_CONNECTION, **{key: value for key, value in given.items() if value is not None}}
-
-

@@ -14,7 +14,7 @@ from duly.core.lifecycle import State
 from duly.stores.postgres import records
 from duly.stores.postgres.columns import utc
 from duly.stores.postgres.counting import queue_counts
-from duly.stores.postgres.database import Database
+from duly.stores.postgres.database import Database, behind
 from duly.stores.protocol import DeadGroup, OperationRecord, Page, Pause, QueueCount, WorkerRecord
 
 # A page reads on for so long, then answers with what it has and where to go on.
@@ -153,23 +153,26 @@ def _warning(kind: str, detail: str, number: float, schema: str) -> str | None:
     match kind:
         case "transaction":
             return (
-                f"connection {detail} has had a transaction open for {age}: dead rows cannot be removed meanwhile; end it, "
-                "or set idle_in_transaction_session_timeout"
+                f"connection {detail} has had a transaction open for {age}: dead rows cannot be removed "
+                "meanwhile; end it, or set idle_in_transaction_session_timeout"
             )
         case "prepared":
-            return f"prepared transaction {detail!r} is {age} old and keeps dead rows; COMMIT PREPARED or ROLLBACK PREPARED it"
-        case "slot":
-            return f"replication slot {detail!r} has no reader and keeps dead rows; drop it with pg_drop_replication_slot"
-        case "setting":
-            return f"{detail} is off: set it to on, or a crash may lose jobs that were confirmed" if detail != "autovacuum" else (
-                "autovacuum is off: turn it on, or the queue slows down with every job that ran"
-            )
-        case "behind":
             return (
-                f"sequence {schema}.{detail} stands {int(number)} behind numbers already given out; run: "
-                f"select setval('{schema}.{detail}', (select last_value + {int(number)} from {schema}.{detail}))"
+                f"prepared transaction {detail!r} is {age} old and keeps dead rows; "
+                "COMMIT PREPARED or ROLLBACK PREPARED it"
             )
+        case "slot":
+            return (
+                f"replication slot {detail!r} has no reader and keeps dead rows; "
+                "drop it with pg_drop_replication_slot"
+            )
+        case "setting" if detail == "autovacuum":
+            return "autovacuum is off: turn it on, or the queue slows down with every job that ran"
+        case "setting":
+            return f"{detail} is off: set it to on, or a crash may lose jobs that were confirmed"
+        case "behind":
+            return behind(schema, detail, int(number))
         case "clock" if abs(number) > _SKEW:
-            return f"the server's clock differs from this machine's by {number:+.1f} s; synchronise both (NTP)"
+            return f"the server's clock is {number:+.1f} s off this machine's; synchronise both (NTP)"
         case _:
             return None

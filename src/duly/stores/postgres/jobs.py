@@ -48,7 +48,9 @@ class PostgresJobs:
                 answers += stored(rows_of(connection, text, parameters), part)
         return answers
 
-    def exchange(self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None) -> Exchange:
+    def exchange(
+        self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None
+    ) -> Exchange:
         with self._database.pool.link() as link:
             parameters = {
                 "incarnation": incarnation,
@@ -125,7 +127,9 @@ def stored(rows: list[Row], jobs: Sequence[NewJob]) -> list[Stored]:
     """The answers to one enqueue. LeaseLost when the function stored nothing because a holder is not live."""
     if len(rows) < len(jobs):
         holder = next(job.holder for job in jobs if job.holder is not None)
-        raise LeaseLost(f"job {holder.job} is no longer held by this attempt; nothing was enqueued", job_id=holder.job)
+        raise LeaseLost(
+            f"job {holder.job} is no longer held by this attempt; nothing was enqueued", job_id=holder.job
+        )
     return [Stored(JobId(id), Outcome.created, columns.utc_or_none(run_at)) for id, run_at in rows]
 
 

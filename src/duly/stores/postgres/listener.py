@@ -1,8 +1,7 @@
 """Hears the bell: one connection and one thread that call back when there may be work.
 
 While its worker is idle the listener stands at the door (an exclusive advisory lock); only then do producers ring. It
-knows nothing of jobs, reconnects by itself, and notices a deaf connection because it rings for itself. Missing a call is
-harmless: everyone polls.
+knows nothing of jobs, reconnects by itself, and notices a deaf connection because it rings for itself.
 """
 
 import os
@@ -57,6 +56,8 @@ class PostgresListener:
         self._idle_since: float | None = None
         self._busy_since: float | None = 0.0
         self._closing = False
+        # Ours is one of the connections that a process may have.
+        database.pool.resize(-1)
         self._wake_out, self._wake_in = socket.socketpair()
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
@@ -78,6 +79,7 @@ class PostgresListener:
         self._wake()
         if self._thread is not threading.current_thread():
             self._thread.join()
+            self._database.pool.resize(1)
         self._wake_in.close()
         self._wake_out.close()
 
@@ -139,9 +141,7 @@ class PostgresListener:
             return
         if session.at_door or now < session.next_try:
             return
-        crowded = session.try_door()
-        if session.at_door or crowded:
-            # A job that was committed before the door was taken has not rung.
+        if session.try_door():
             self._on_work()
 
     def _drain(self) -> None:
@@ -174,8 +174,9 @@ class _Session:
     def wait(self, seconds: float) -> bool:
         """Until a bell, a wake-up or the time; whether somebody rang."""
         if not self._rung:
-            readable, _, _ = select.select([self._connection.fileno(), self._wake], [], [], seconds)
-            if self._connection.fileno() in readable:
+            server = self._connection.fileno()
+            readable, _, _ = select.select([server, self._wake.fileno()], [], [], seconds)
+            if server in readable:
                 self._connection.pgconn.consume_input()
                 self._take_in()
         rung, self._rung = self._rung, False
@@ -194,14 +195,20 @@ class _Session:
         self.next_pulse = time.monotonic() + (_PULSE if self._heard else _DEAF)
 
     def try_door(self) -> bool:
-        """Take the place at the door if it is free; whether a producer's open transaction is in the way."""
+        """Take the place at the door if it is free; whether one must look for work now.
+
+        One must: a job that was committed before the door was taken has not rung, nor will one whose producer holds the
+        door open with its transaction.
+        """
         if self._ask(b"select pg_try_advisory_lock(" + self._door + b", 1)") == b"t":
             self.at_door = True
             self._crowd = _CROWDED[0]
-            return False
+            return True
         covered = self._ask(
             b"select exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted"
-            b" and objsubid = 2 and objid = 1 and classid = (((" + self._door + b")::bigint + 4294967296) % 4294967296)::oid)"
+            b" and objsubid = 2 and objid = 1 and classid = ((("
+            + self._door
+            + b")::bigint + 4294967296) % 4294967296)::oid)"
         )
         if covered == b"t":
             self.next_try = time.monotonic() + _COVERED

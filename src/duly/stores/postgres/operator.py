@@ -33,7 +33,9 @@ class PostgresOperator:
             answer.update((JobId(id), State.cancelled) for id in cancelled)
             if wished:
                 rows = self._database.call("settle_cancel", {"ids": wished, **act})
-                answer.update((JobId(id), State.running if running else State.cancelled) for id, running in rows)
+                answer.update(
+                    (JobId(id), State.running if running else State.cancelled) for id, running in rows
+                )
         return answer
 
     def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:

@@ -37,7 +37,7 @@ class Link:
 
     @property
     def broken(self) -> bool:
-        return self.connection.closed or self.connection.broken
+        return self.connection.closed
 
     def alive(self) -> bool:
         """No round trip: a server that went away has made the idle socket readable."""
@@ -51,7 +51,7 @@ class Link:
             self.connection.pgconn.consume_input()
         except psycopg.Error:
             return False
-        return not self.broken and not poll.poll(0)
+        return not self.connection.closed and not poll.poll(0)
 
 
 class Pool:
@@ -64,6 +64,7 @@ class Pool:
         self._changed = threading.Condition()
         self._idle: list[Link] = []
         self._open = 0
+        self._closed = False
 
     @contextmanager
     def link(self) -> Iterator[Link]:
@@ -74,6 +75,11 @@ class Pool:
         finally:
             self._give_back(link)
 
+    def resize(self, by: int) -> None:
+        """Make room for a connection that lives elsewhere, or take the room back."""
+        with self._changed:
+            self._size += by
+
     def close(self) -> None:
         """Close what is idle; links in use are closed when they come back."""
         if self._pid != os.getpid():
@@ -81,7 +87,7 @@ class Pool:
         with self._changed:
             idle, self._idle = self._idle, []
             self._open -= len(idle)
-            self._size = 0
+            self._closed = True
         for link in idle:
             link.connection.close()
 
@@ -113,7 +119,12 @@ class Pool:
         if self._pid != os.getpid():
             return
         with self._changed:
-            if link.broken or not self._size or link.connection.info.transaction_status:
+            if (
+                link.broken
+                or self._closed
+                or self._open > max(self._size, 1)
+                or link.connection.info.transaction_status
+            ):
                 self._discard(link)
                 if link.broken:
                     for idle in self._idle:

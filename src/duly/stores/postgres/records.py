@@ -16,9 +16,10 @@ Row = Sequence[Any]
 
 def job_record(row: Row) -> JobRecord:
     """A row of lookup_jobs.sql."""
-    (id, state, queue, task, tenant, priority, tags, correlation_id, args, failed, lost, interrupted, snoozed, *rest) = row
-    (run, attempts, timeout, enqueued_at, expires_at, run_at, started_at, deadline, finished_at, *rest) = rest
-    (incarnation, reason, note, result, *rest) = rest
+    id, state, queue, task, tenant, priority, tags, correlation_id, args, *rest = row
+    failed, lost, interrupted, snoozed, *rest = rest
+    run, attempts, timeout, enqueued_at, expires_at, run_at, started_at, deadline, finished_at, *rest = rest
+    incarnation, reason, note, result, *rest = rest
     error, (progress_run, done, of, progress_note, wished) = _error(rest[:4]), rest[4:]
     return JobRecord(
         id=JobId(id),
@@ -64,7 +65,8 @@ def attempt_record(row: Row) -> AttemptRecord:
 
 
 def worker_record(row: Row) -> WorkerRecord:
-    incarnation, host, pid, supervisor, queues, slots, running, started_at, beat_age, progress_age, version, draining = row
+    incarnation, host, pid, supervisor, queues, slots, running, started_at, *rest = row
+    beat_age, progress_age, version, draining = rest
     return WorkerRecord(
         incarnation=Incarnation(incarnation),
         host=host,
@@ -92,7 +94,8 @@ def pause_record(row: Row) -> Pause:
 
 
 def operation_record(row: Row) -> OperationRecord:
-    id, verb, filter, state, rate, priority, done, skipped, total, by, reason, created_at, ended_at, cursor, upto = row
+    id, verb, filter, state, rate, priority, done, skipped, total, *rest = row
+    by, reason, created_at, ended_at, cursor, upto = rest
     return OperationRecord(
         id=id,
         verb=verb,

@@ -1,6 +1,6 @@
 """SchemaStore on PostgreSQL: numbered forward-only migrations, and the declared names.
 
-Safe from many processes at once: one advisory lock, all that is missing in one transaction, never a long wait for a lock.
+Safe from many processes at once: one advisory lock, all that is missing in one transaction, no long wait for any lock.
 """
 
 import threading
@@ -11,6 +11,7 @@ from typing import Any, Final
 import psycopg
 
 from duly.core.errors import StoreUnreachable
+from duly.stores.postgres import translation
 from duly.stores.postgres.columns import queue_key
 from duly.stores.postgres.database import Database, migration_needed, rows_of
 from duly.stores.postgres.pool import Link
@@ -45,6 +46,8 @@ class PostgresSchema:
                 try:
                     return self._migrate_on(link)
                 except psycopg.Error as error:
+                    if error.sqlstate in translation.NO_SCHEMA:
+                        raise  # a fault of the migration itself
                     if error.sqlstate != _LOCK_TIMEOUT or link.broken:
                         raise self._database.fault(error, link) from error
                     if time.monotonic() > until:
@@ -57,14 +60,14 @@ class PostgresSchema:
 
     def sql(self) -> str:
         name = quoted(self._database.schema)
-        parts = [f"create schema if not exists {name};", statement("create_schema_version", self._database.schema).decode() + ";"]
+        parts = [
+            f"create schema if not exists {name};",
+            statement("create_schema_version", self._database.schema).decode() + ";",
+        ]
         for migration in migrations():
             parts.append(f"-- migration {migration.version}: {migration.name}")
             parts.append(migration.text.replace(TOKEN, name))
-            parts.append(
-                f"insert into {name}.schema_version (version, name, checksum, applied_at) values "
-                f"({migration.version}, '{migration.name}', '{migration.checksum}', clock_timestamp());"
-            )
+            parts.append(_recorded(migration, self._database.schema))
         return "\n\n".join(parts) + "\n"
 
     def declare(self, queues: Mapping[str, str], tasks: Mapping[str, str]) -> None:
@@ -91,7 +94,11 @@ class PostgresSchema:
         with connection.transaction():
             connection.execute("set local lock_timeout to '1s'")
             self._run(connection, "lock_migrations")
-            if not rows_of(connection, b"select 1 from pg_namespace where nspname = %(name)s", {"name": self._database.schema}):
+            if not rows_of(
+                connection,
+                b"select 1 from pg_namespace where nspname = %(name)s",
+                {"name": self._database.schema},
+            ):
                 connection.execute(f"create schema {quoted(self._database.schema)}".encode())
             self._run(connection, "create_schema_version")
             applied = {row[0]: row[1] for row in self._run(connection, "read_migrations")}
@@ -112,3 +119,16 @@ class PostgresSchema:
 
     def _run(self, connection: psycopg.Connection[Any], name: str) -> list[tuple[Any, ...]]:
         return rows_of(connection, statement(name, self._database.schema), {"schema": self._database.schema})
+
+
+def _recorded(migration: Migration, schema: str) -> str:
+    """The text that notes a migration as applied, its values written out."""
+    text = statement("record_migration", schema).decode()
+    values = {
+        "version": str(migration.version),
+        "name": f"'{migration.name}'",
+        "checksum": f"'{migration.checksum}'",
+    }
+    for name, value in values.items():
+        text = text.replace(f"%({name})s", value)
+    return text.rstrip() + ";"

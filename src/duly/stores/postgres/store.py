@@ -34,14 +34,27 @@ from duly.stores.protocol import (
     UpkeepStore,
 )
 
-_ONLY_QUERIES = ("settle_cancel", "find_warnings", "check_positions", "read_identity", "read_door", "read_facts")
+_ONLY_QUERIES = (
+    "settle_cancel",
+    "find_warnings",
+    "check_positions",
+    "read_identity",
+    "read_door",
+    "read_facts",
+)
 
 
 class PostgresStore:
     """See `duly.stores.protocol.Store`. `notify=False` for poolers: no listener, everyone polls."""
 
     def __init__(
-        self, url: str, *, schema: str = "duly", clock: Clock | None = None, pool: int = 4, notify: bool = True
+        self,
+        url: str,
+        *,
+        schema: str = "duly",
+        clock: Clock | None = None,
+        pool: int = 4,
+        notify: bool = True,
     ) -> None:
         self.url = url
         self._notify = notify
@@ -140,7 +153,9 @@ class PostgresStore:
         """Only what is about duly becomes an error of duly: the caller's own handling knows its driver's others."""
         known = translation.translated(error, broken=False, where=self._database.where)
         if isinstance(known, ReadOnly):
-            return ReadOnly("the transaction on this connection is read-only: open it for writing to enqueue in it")
+            return ReadOnly(
+                "the transaction on this connection is read-only: open it for writing to enqueue in it"
+            )
         if known is None or isinstance(error, psycopg.OperationalError):
             return error
         return known
@@ -155,5 +170,3 @@ class PostgresStore:
                 )
             self._identity = found
         return self._identity
-
-

@@ -42,7 +42,9 @@ def translated(error: psycopg.Error | UnicodeError, *, broken: bool, where: str)
     state = error.sqlstate or ""
     if broken:
         # The statement may have been committed before the reply was lost.
-        return faults.Transient(f"the connection to PostgreSQL at {where} was lost: {_first(error)}", outcome_unknown=True)
+        return faults.Transient(
+            f"the connection to PostgreSQL at {where} was lost: {_first(error)}", outcome_unknown=True
+        )
     if state == READ_ONLY:
         return faults.ReadOnly(f"PostgreSQL at {where} takes no writes: {_first(error)}")
     if state in _NO_RIGHT:

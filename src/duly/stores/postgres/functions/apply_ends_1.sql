@@ -1,5 +1,6 @@
 -- Applies ends of attempts, each fenced by (incarnation, job, run); answers the pairs that were live, or whose same end an
--- earlier call applied (p_again). A wished cancel turns ready and scheduled into cancelled, and gives its reason. The caller has set the planner.
+-- earlier call applied (p_again). A wished cancel turns ready and scheduled into cancelled, and gives its reason to what the
+-- worker cancelled itself. The caller has set the planner.
 -- Lock: the claimed rows FOR UPDATE, in the order given (callers sort by incarnation, id), in an earlier statement than
 -- the wishes it protects: a cancel waits for this lock and looks again. Index: claimed_pkey, job_pkey, wish_pkey.
 -- Differs: SQLite needs no lock.

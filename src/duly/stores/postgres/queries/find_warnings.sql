@@ -14,6 +14,6 @@ union all
 select 'setting', s.name, 0 from pg_settings s
  where (s.name, s.setting) in (('synchronous_commit', 'off'), ('fsync', 'off'), ('autovacuum', 'off'))
 union all
-select 'behind', p.name, p.behind::float8 from {schema}.positions_behind_1() p
+select 'behind', p.name, p.highest::float8 from {schema}.positions_behind_1() p
 union all
 select 'clock', 'skew', extract(epoch from clock_timestamp() - %(process)s::timestamptz)::float8
