@@ -220,13 +220,14 @@ def test_many_drafts_are_stored_in_one_go_with_an_answer_each(both: App) -> None
     assert both.inspect.queue("default").counts.ready == 2_500
 
 
-def test_one_bad_draft_in_the_middle_stores_nothing_and_is_named(both: App) -> None:
+@pytest.mark.parametrize(("total", "bad"), [(2_000, 1_234), (20_000, 19_999)], ids=["middle", "last"])
+def test_one_bad_draft_among_many_stores_nothing_and_is_named(both: App, total: int, bad: int) -> None:
     @both.task
     def send(number: float) -> None: ...
 
-    drafts = [send.draft(float("nan") if number == 1_234 else number) for number in range(2_000)]
+    drafts = (send.draft(float("nan") if number == bad else number) for number in range(total))
 
-    with pytest.raises(PayloadError, match=r"draft 1234 .*nothing was stored") as caught:
+    with pytest.raises(PayloadError, match=rf"draft {bad} .*nothing was stored") as caught:
         both.enqueue_many(drafts)
 
     assert "number" in caught.value.path

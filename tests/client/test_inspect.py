@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -65,12 +66,13 @@ def test_one_job_comes_with_its_attempts(both: App) -> None:
 
     detail = both.inspect.job(enqueued.id)
 
+    assert both.inspect.job(enqueued) == both.inspect.job(detail.job) == detail
     assert detail.job.state is State.dead
     assert [attempt.error.message for attempt in detail.attempts if attempt.error] == ["no route"]
 
 
 @pytest.mark.parametrize("id", [0, -1, 2**63, True, "7"])
-def test_what_is_no_job_id_is_refused(jobs: App, id: int) -> None:
+def test_what_is_no_job_id_is_refused(jobs: App, id: Any) -> None:
     with pytest.raises(UsageError, match="no job id"):
         jobs.inspect.job(id)
 

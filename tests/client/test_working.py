@@ -110,7 +110,7 @@ async def test_endings_decide_what_a_waiter_sees(jobs: App) -> None:
     async def end(job: Job, how: str) -> str:
         if how == "skip":
             raise Skip("not needed")
-        if how == "snooze" and (await jobs.inspect.ajob(int(job.id))).job.counters.snoozed == 0:
+        if how == "snooze" and (await jobs.inspect.ajob(job)).job.counters.snoozed == 0:
             raise Snooze("1ms")
         if how == "retry" and job.attempt == 1:
             raise Retry("1ms")

@@ -13,6 +13,7 @@ import msgspec
 
 from duly.client import selection
 from duly.client.client import Client
+from duly.client.identity import AnyJob, job_id
 from duly.client.options import whole_number
 from duly.client.registry import nearest
 from duly.client.settings import without_password
@@ -20,7 +21,7 @@ from duly.client.twins import blocking, twin
 from duly.core.defaults import QUEUE
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
-from duly.core.job import AttemptRecord, JobId, JobRecord
+from duly.core.job import AttemptRecord, JobRecord
 from duly.core.pressure import drain_time, health
 from duly.stores.protocol import DeadGroup, OperationRecord, Pause, QueueCount, WorkerRecord
 
@@ -110,9 +111,9 @@ class Inspect:
         return found[name]
 
     @blocking
-    def job(self, id: int) -> JobDetail:
+    def job(self, id: AnyJob) -> JobDetail:
         """One job in whatever state. NotFound when it never was or is no longer kept."""
-        number = _job_id(id)
+        number = job_id(id)
         record = self._client.store.inspection.lookup([number])[0]
         if record is None:
             raise NotFound(
@@ -229,9 +230,3 @@ def _queue_status(count: QueueCount, owner: str | None, workers: list[WorkerReco
             out_per_s=out,
         ),
     )
-
-
-def _job_id(id: object) -> JobId:
-    if isinstance(id, int) and not isinstance(id, bool) and 0 < id < 2**63:
-        return JobId(id)
-    raise UsageError(f"{id!r:.80} is no job id; ids are whole numbers, as enqueue and `duly jobs` give them")

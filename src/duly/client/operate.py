@@ -16,7 +16,7 @@ import msgspec
 
 from duly.client import selection
 from duly.client.client import Client
-from duly.client.enqueued import Enqueued
+from duly.client.identity import AnyJob, job_id
 from duly.client.options import aware, urgency, whole_number
 from duly.client.registry import nearest
 from duly.client.selection import Verb
@@ -25,13 +25,12 @@ from duly.core.defaults import BULK_ACT, ENQUEUE_BATCH, MAX_REASON, PRIORITY
 from duly.core.durations import Duration, parse_duration, parse_rate
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
-from duly.core.job import Incarnation, JobId, JobRecord
+from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import State
 from duly.core.names import check_name
 from duly.core.text import storable
 from duly.stores.protocol import OperationRecord, Pause
 
-AnyJob = int | JobRecord | Enqueued[object]
 Jobs = AnyJob | Iterable[AnyJob] | Filter
 """One job, several, or all that a filter means."""
 
@@ -313,16 +312,8 @@ def _ids(jobs: object, verb: str) -> list[JobId]:
     if isinstance(jobs, Filter):
         raise UsageError(f"{verb} takes job ids; read them with inspect.jobs(…) first")
     if isinstance(jobs, Iterable) and not isinstance(jobs, str | bytes):
-        return list(dict.fromkeys(_id(job) for job in jobs))
-    return [_id(jobs)]
-
-
-def _id(job: object) -> JobId:
-    if isinstance(job, JobRecord | Enqueued):
-        return job.id
-    if isinstance(job, int) and not isinstance(job, bool) and 0 < job < 2**63:
-        return JobId(job)
-    raise UsageError(f"{job!r:.80} is no job id; ids are whole numbers, as enqueue and `duly jobs` give them")
+        return list(dict.fromkeys(job_id(job) for job in jobs))
+    return [job_id(jobs)]
 
 
 def _reason(reason: str, *, needed: bool = False) -> str:
