@@ -106,16 +106,23 @@ def sqlite_place(folder: Path, journal: Journal) -> Place:
 
 
 def postgres_place(server: PostgresServer) -> Place:
-    """Copies of one migrated database of `server`."""
-
-    def migrate(url: str) -> None:
-        store = open_store(url)
-        store.schema.migrate()
-        store.close()
+    """One migrated database of `server`, emptied before each use: that takes a tenth of the time of a new one."""
+    url = server.url(server.create_database())
+    store = open_store(url)
+    store.schema.migrate()
+    store.close()
+    with psycopg.connect(url) as connection:
+        tables = connection.execute(
+            "select string_agg(format('duly.%I', tablename), ', ') from pg_tables "
+            "where schemaname = 'duly' and tablename <> 'schema_version'"
+        ).fetchone()
+    assert tables is not None
+    empty = f"truncate {tables[0]}; select setval('duly.pos', 1, false)"
 
     @contextmanager
     def place() -> Iterator[Database]:
-        with server.database(server.template("conformance", migrate)) as url:
-            yield PostgresPlace(url)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(empty.encode())
+        yield PostgresPlace(url)
 
     return place
