@@ -16,8 +16,8 @@ from duly.app import App
 from duly.core.errors import DulyError, UsageError
 
 MISSING = (
-    "which App? Give MODULE[:NAME] as argument or with -a, set DULY_APP, or write in pyproject.toml\n"
-    '    [tool.duly]\n    app = "shop.background:jobs"'
+    "which App? Give MODULE[:NAME] as argument or with -a, set DULY_APP, or write "
+    'app = "shop.background:jobs" under [tool.duly] in pyproject.toml'
 )
 
 

@@ -6,6 +6,7 @@ Everything slow runs in a pool of processes. Writes only into the folder it is g
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager
@@ -90,11 +91,20 @@ def parallel(work: Callable[[Given], Made], over: Iterable[Given], what: str, st
     items = list(over)
     if not items:
         return
-    # Spawned and not forked: the caller has threads.
-    with stage(what) as advance, ProcessPoolExecutor(_cores(), mp_context=get_context("spawn")) as pool:
-        for done, made in enumerate(pool.map(work, items), start=1):
-            advance(done, len(items), "")
-            yield made
+    # Spawned and not forked: the caller has threads. Ctrl-C is the caller's to obey.
+    pool = ProcessPoolExecutor(
+        _cores(),
+        mp_context=get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
+    )
+    try:
+        with stage(what) as advance:
+            for done, made in enumerate(pool.map(work, items), start=1):
+                advance(done, len(items), "")
+                yield made
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _made(wanted: list[Plan], folder: Path, stage: Stage) -> list[Photo]:
