@@ -272,3 +272,12 @@ def test_every_decision_is_a_transition_of_the_table() -> None:
 
     assert all(end.to in followers(State.running, end.event) for end in ends)
     assert all((end.delay is not None) == (end.to is State.scheduled) for end in ends)
+
+
+def test_a_reason_is_cut_to_what_every_store_can_hold() -> None:
+    long = "x" * 5000 + "\0"
+
+    ended = decide.raised(claimed(), Skip(long), POLICY, 0.5, ERROR, SECOND)
+
+    assert ended.reason is not None
+    assert len(ended.reason.encode()) <= 2048

@@ -10,10 +10,12 @@ from msgspec import Struct
 
 from .backoff import Backoff
 from .classify import Verdict
+from .defaults import MAX_REASON
 from .endings import Dead, Ending, Retry, Skip, Snooze
 from .fingerprint import ErrorRecord
 from .job import ClaimedJob, Counters, Ended
 from .lifecycle import Event, State
+from .text import storable
 
 INTERRUPTED_TOO_OFTEN: Final = "interrupted {} times in a row"
 
@@ -54,7 +56,7 @@ def raised(
                 State.scheduled,
                 counters,
                 delay=ending.wait,
-                reason=ending.reason or None,
+                reason=storable(ending.reason, MAX_REASON) or None,
                 elapsed=elapsed,
             )
         case Skip():
@@ -64,7 +66,7 @@ def raised(
                 Event.skip,
                 State.skipped,
                 _settled(job),
-                reason=ending.reason,
+                reason=storable(ending.reason, MAX_REASON),
                 elapsed=elapsed,
             )
         case Dead():
@@ -74,7 +76,7 @@ def raised(
                 Event.bury,
                 State.dead,
                 _settled(job),
-                reason=ending.reason,
+                reason=storable(ending.reason, MAX_REASON),
                 error=error,
                 elapsed=elapsed,
             )
@@ -103,7 +105,7 @@ def failed(
     reason: str | None = None,
 ) -> Ended:
     """An error: permanent -> dead at once; transient -> scheduled after the backoff, dead when the budget is spent."""
-    text = reason or error.message or error.type
+    text = storable(reason or error.message or error.type, MAX_REASON)
     if verdict.kind == "permanent":
         counters = _settled(job, failed=job.counters.failed + 1)
         return Ended(
@@ -143,7 +145,7 @@ def undecodable(job: ClaimedJob, error: ErrorRecord) -> Ended:
         Event.fail,
         State.dead,
         counters,
-        reason=f"arguments cannot be read: {error.message}",
+        reason=storable(f"arguments cannot be read: {error.message}", MAX_REASON),
         error=error,
     )
 
@@ -178,7 +180,7 @@ def _retry_or_dead(
             Event.fail,
             State.dead,
             counters,
-            reason=f"gave up after {failures}: {reason}",
+            reason=storable(f"gave up after {failures}: {reason}", MAX_REASON),
             error=error,
             elapsed=elapsed,
         )
