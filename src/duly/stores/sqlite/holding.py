@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import threading
 from contextvars import ContextVar
-from typing import Final
+from functools import cache
 
 from duly.core.errors import UsageError
 
@@ -21,8 +21,6 @@ class Block:
 
 
 _BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("duly_sqlite_blocks", default=())
-# The registry's list, the loop's variable and the argument of getrefcount.
-_OURS: Final = 3
 
 
 class Holding:
@@ -54,7 +52,11 @@ class Holding:
         known = self._connections()
         if not known:
             return
-        known[:] = [connection for connection in known if _still_open(connection)]
+        # sqlite3.Connection takes no weak references: one that only this list knows was dropped by its owner.
+        for number, references in enumerate(_references(known)):
+            if references <= _alone():
+                known[number].close()
+        known[:] = [connection for connection in known if _in_transaction(connection)]
         if known:
             raise UsageError(
                 f"a transaction of this thread is open on {self._path} and this call would wait for it; "
@@ -73,11 +75,21 @@ class Holding:
         return known
 
 
-def _still_open(connection: sqlite3.Connection) -> bool:
-    # sqlite3.Connection takes no weak references: what only this registry knows was dropped by its owner.
-    if sys.getrefcount(connection) <= _OURS + 1:
-        return False
+def _in_transaction(connection: sqlite3.Connection) -> bool:
     try:
         return connection.in_transaction
     except sqlite3.ProgrammingError:
         return False
+
+
+def _references(connections: list[sqlite3.Connection]) -> list[int]:
+    return [sys.getrefcount(connection) for connection in connections]
+
+
+@cache
+def _alone() -> int:
+    """What `_references` counts for a connection that nobody else knows; it refers to itself in some releases."""
+    held = [sqlite3.connect(":memory:")]
+    (count,) = _references(held)
+    held[0].close()
+    return count

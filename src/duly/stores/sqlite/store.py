@@ -1,10 +1,8 @@
 """The store on one SQLite file: puts its parts together and joins callers' transactions. Writes no SQL of its own."""
 
-import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from duly.stores.protocol import (
     SchemaStore,
     UpkeepStore,
 )
-from duly.stores.sqlite import migrating
+from duly.stores.sqlite import blocks, migrating
 from duly.stores.sqlite.capabilities import CAPABILITIES
 from duly.stores.sqlite.connecting import Journal
 from duly.stores.sqlite.database import BUSY_TIMEOUT, Database
@@ -66,39 +64,13 @@ class SQLiteStore:
         version, forget = self._database.change_counter()
         return SQLiteListener(self._database.wake, version, on_work, forget)
 
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """Holds the file's one write lock for the whole block: open it for the final writes only."""
-        connection = self._database.open_block()
-        block = self._database.holding.enter()
-        try:
-            yield connection
-        except BaseException:
-            block.open = False
-            self._database.close_block(connection, commit=False)
-            raise
-        block.open = False
-        self._database.close_block(connection, commit=True)
+        return blocks.block(self._database)
 
-    @asynccontextmanager
-    async def atransaction(self) -> AsyncIterator[sqlite3.Connection]:
+    def atransaction(self) -> AbstractAsyncContextManager[sqlite3.Connection]:
         """As `transaction`, with the waiting in a thread."""
-        opening = asyncio.ensure_future(asyncio.to_thread(self._database.open_block))
-        try:
-            connection = await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            opening.add_done_callback(self._give_up)
-            raise
-        block = self._database.holding.enter()
-        commit = False
-        try:
-            yield connection
-            commit = True
-        finally:
-            block.open = False
-            closing = partial(self._database.close_block, connection, commit=commit)
-            # Cancelled or not, the lock must be given back.
-            await asyncio.shield(asyncio.to_thread(closing))
+        return blocks.ablock(self._database)
 
     def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
         """In the caller's transaction, which it may begin (the module's legacy mode) but never ends."""
@@ -149,7 +121,3 @@ class SQLiteStore:
             return
         if not database.is_ready:
             migrating.apply_missing(session, database.prefix, database.path)
-
-    def _give_up(self, opening: "asyncio.Future[sqlite3.Connection]") -> None:
-        if not opening.cancelled() and opening.exception() is None:
-            self._database.close_block(opening.result(), commit=False)

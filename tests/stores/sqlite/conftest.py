@@ -1,0 +1,86 @@
+"""Stores on a fresh file, and short verbs for them."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duly.core.job import ClaimedJob, ClaimRequest, Incarnation, JobId, NewJob, QueueClaim, WorkerInfo
+from duly.stores.protocol import Store
+from duly.stores.sqlite.connecting import Journal
+from duly.stores.sqlite.store import SQLiteStore
+
+Open = Callable[..., SQLiteStore]
+Connect = Callable[..., sqlite3.Connection]
+
+
+@pytest.fixture
+def open_store(sqlite_path: Path) -> Iterator[Open]:
+    """Opens stores on this test's file and closes them."""
+    with ExitStack() as stack:
+
+        def opened(
+            journal: Journal | None = None, *, busy_timeout: float = 10.0, schema: str = "duly"
+        ) -> SQLiteStore:
+            store = SQLiteStore(sqlite_path, journal=journal, busy_timeout=busy_timeout, schema=schema)
+            stack.callback(store.close)
+            return store
+
+        yield opened
+
+
+@pytest.fixture
+def store(open_store: Open) -> SQLiteStore:
+    """A store in the rollback journal, with its tables."""
+    made = open_store("truncate")
+    made.schema.migrate()
+    return made
+
+
+@pytest.fixture
+def connect(sqlite_path: Path) -> Iterator[Connect]:
+    """Opens users' connections to this test's file and closes them."""
+    with ExitStack() as stack:
+
+        def opened(**options: Any) -> sqlite3.Connection:
+            connection: sqlite3.Connection = sqlite3.connect(sqlite_path, **options)
+            return stack.enter_context(closing(connection))
+
+        yield opened
+
+
+def job(task: str = "ok", queue: str = "default") -> NewJob:
+    return NewJob(queue, task, b"{}")
+
+
+def put(store: Store, count: int = 1) -> list[JobId]:
+    return [stored.id for stored in store.jobs.enqueue([job()] * count)]
+
+
+def worker(store: Store, *tasks: str) -> Incarnation:
+    return store.leases.register(
+        WorkerInfo(
+            host="host",
+            pid=1,
+            supervisor="host:1",
+            queues=("default",),
+            tasks=dict.fromkeys(tasks or ("ok",), timedelta(minutes=5)),
+            lease=timedelta(seconds=30),
+            heartbeat=timedelta(seconds=5),
+            slots=4,
+            version="1",
+        )
+    )
+
+
+def claim(store: Store, incarnation: Incarnation, most: int = 1) -> tuple[ClaimedJob, ...]:
+    request = ClaimRequest((QueueClaim("default", most),), most)
+    return store.jobs.exchange(incarnation, [], request).claimed
+
+
+def exists(store: Store, ids: list[JobId]) -> list[bool]:
+    return [record is not None for record in store.inspection.lookup(ids)]
