@@ -44,7 +44,6 @@ class Session:
         reference = self.reference(argument)
         if reference not in self._apps:
             app = load_app(reference)
-            app.load()
             if self.url is not None:
                 app.client.override(url=self.url)
             self._apps[reference] = app

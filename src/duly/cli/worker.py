@@ -8,6 +8,7 @@ import click
 
 from duly.worker.options import WorkerOptions, read_queues
 
+from .loading import use_working_directory
 from .options import common, duration, size
 from .session import session_of
 
@@ -61,9 +62,9 @@ def worker(
     from duly.worker.supervisor import run
 
     session = session_of(context)
-    # Imported here first: what is wrong with the code or the settings is said before any process starts.
     reference = session.reference(module)
-    session.app(module)
+    # The App itself is imported by the worker processes only: this one, which keeps their leases, runs no user code.
+    use_working_directory()
     options = WorkerOptions(
         url=session.url,
         queues=None if queues is None else read_queues(queues),

@@ -61,6 +61,13 @@ class WorkerEnded(DulyError):
 
 def run(wishes: Wishes, watcher: Watcher) -> Ledger:
     """Do all of it. UsageError for a folder that is not the demo's; WorkerEnded when the worker gives up."""
+    try:
+        return _run(wishes, watcher)
+    finally:
+        jobs.close()
+
+
+def _run(wishes: Wishes, watcher: Watcher) -> Ledger:
     began = time.monotonic()
     folder = prepare(wishes.folder)
     url = wishes.url or f"sqlite:///{folder / 'demo.db'}"
@@ -74,7 +81,7 @@ def run(wishes: Wishes, watcher: Watcher) -> Ledger:
     names = {photo.name: id for photo, id in zip(gathered, ids, strict=True)}
     records = dict(zip(names, _lookup(ids), strict=True))
     attempts = {name: jobs.client.call(jobs.store.inspection.attempts, id) for name, id in names.items()}
-    ledger = draw_up(
+    return draw_up(
         gathered,
         records,
         attempts,
@@ -84,8 +91,6 @@ def run(wishes: Wishes, watcher: Watcher) -> Ledger:
         url=url,
         folder=str(folder / "resized"),
     )
-    jobs.close()
-    return ledger
 
 
 def prepare(folder: Path) -> Path:

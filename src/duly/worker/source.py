@@ -6,6 +6,7 @@ Names no class of the layer above: an App is what has these attributes.
 import importlib
 import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeGuard
 
@@ -46,8 +47,11 @@ class AppLike(Protocol):
 
 
 def load_app(reference: str) -> AppLike:
-    """Import the App that `MODULE[:NAME]` means. UsageError says what to write instead."""
+    """Import the App that `MODULE[:NAME]` means, and all it includes. UsageError says what to write instead."""
     module_name, _, name = reference.partition(":")
+    if not module_name or "/" in module_name or module_name.endswith(".py"):
+        dotted = module_name.removesuffix(".py").strip("./").replace("/", ".") or "shop.background"
+        raise UsageError(f"{reference!r} is no module; write {dotted}{':' + name if name else ''}")
     module = _import(module_name)
     found = _named(module, name) if name else _only(module)
     found.load()
@@ -59,22 +63,41 @@ def _import(name: str) -> ModuleType:
         return importlib.import_module(name)
     except DulyError:
         raise
-    except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise _failed(f"importing {name}", name, error) from error
         raise UsageError(
-            f"importing {name} failed at {last.filename}:{last.lineno}: {type(error).__name__}: {error}; "
-            f"`python -c 'import {name}'` shows all of it"
+            f"there is no module {error.name!r}, looked for in {Path.cwd()} and the installed packages; "
+            "start duly in the folder that holds it, or check the spelling"
         ) from error
+    except Exception as error:
+        raise _failed(f"importing {name}", name, error) from error
+
+
+def _failed(what: str, module: str, error: Exception) -> UsageError:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return UsageError(
+        f"{what} failed at {last.filename}:{last.lineno}: {type(error).__name__}: {error}; "
+        f"`python -c 'import {module}'` shows all of it"
+    )
 
 
 def _named(module: ModuleType, name: str) -> AppLike:
     value: object = module
     for part in name.split("."):
         if not hasattr(value, part):
-            raise UsageError(f"{module.__name__} has no {name!r}")
+            apps = sorted(_apps(module))
+            raise UsageError(
+                f"{module.__name__} has no {name!r}" + (f"; it holds {', '.join(apps)}" if apps else "")
+            )
         value = getattr(value, part)
     if callable(value) and not _is_app(value):
-        value = value()
+        try:
+            value = value()
+        except DulyError:
+            raise
+        except Exception as error:
+            raise _failed(f"{module.__name__}:{name}()", module.__name__, error) from error
     if not _is_app(value):
         raise UsageError(
             f"{module.__name__}:{name} is {type(value).__name__}, neither an App nor a function that returns one"
@@ -83,17 +106,20 @@ def _named(module: ModuleType, name: str) -> AppLike:
 
 
 def _only(module: ModuleType) -> AppLike:
-    apps = {
-        id(value): value
-        for value in vars(module).values()
-        if isinstance(getattr(value, "client", None), Client)
-    }
-    if len(apps) != 1:
-        raise UsageError(f"{module.__name__} holds {len(apps)} Apps; write {module.__name__}:NAME")
-    found = next(iter(apps.values()))
-    if not _is_app(found):
-        raise UsageError(f"{module.__name__} holds no App")
-    return found
+    named = _apps(module)
+    apps = {id(app): app for app in named.values()}
+    if len(apps) == 1:
+        return next(iter(apps.values()))
+    if apps:
+        choices = " or ".join(f"{module.__name__}:{name}" for name in sorted(named))
+        raise UsageError(f"{module.__name__} holds {len(apps)} Apps; write {choices}")
+    raise UsageError(
+        f"{module.__name__} holds no App; write `jobs = App()` there, or MODULE:NAME for a function that returns one"
+    )
+
+
+def _apps(module: ModuleType) -> dict[str, AppLike]:
+    return {name: value for name, value in vars(module).items() if _is_app(value)}
 
 
 def _is_app(value: object) -> TypeGuard[AppLike]:
