@@ -14,11 +14,11 @@ declare
 begin
     perform require_read_committed_1();
     delete from worker where incarnation = p_incarnation;
-    perform 1 from claimed c where c.incarnation = p_incarnation order by c.incarnation, c.id for update;
-    select array_agg(c.id), array_agg(case when s.id is null then 'interrupt' else 'lose' end) into v_ids, v_events
-      from claimed c
-      left join unnest(p_ids, p_runs) as s (id, run) on s.id = c.id and s.run = c.run
-     where c.incarnation = p_incarnation;
+    -- Rows that a caller's open transaction has ended are left to the sweep, should it roll back.
+    select array_agg(x.id), array_agg(case when s.id is null then 'interrupt' else 'lose' end) into v_ids, v_events
+      from (select c.id, c.run from claimed c where c.incarnation = p_incarnation
+             order by c.incarnation, c.id for update skip locked) x
+      left join unnest(p_ids, p_runs) as s (id, run) on s.id = x.id and s.run = x.run;
     if v_ids is null then
         return 0;
     end if;

@@ -306,6 +306,7 @@ create table {schema}.queue (
 -- include: functions/finish_waiting_1.sql
 -- include: functions/forget_jobs_1.sql
 -- include: functions/keep_sample_1.sql
+-- include: functions/lookup_1.sql
 -- include: functions/note_act_1.sql
 -- include: functions/parked_tasks_1.sql
 -- include: functions/pause_1.sql
