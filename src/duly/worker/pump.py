@@ -68,6 +68,8 @@ class Pump:
         self.failure: BaseException | None = None
         self.deliver: Deliver = _undelivered
         self.on_forget: Callable[[Attempt], None] = _ignored
+        self.on_idle: Callable[[bool], None] = _unheard
+        """Whether there are free slots and nothing to put into them: producers ring only then."""
         self.cards: Mapping[str, Card] = {}
         self._store = store
         self._incarnation = incarnation
@@ -83,6 +85,7 @@ class Pump:
         self._pause = _FIRST_PAUSE
         self._away_since: float | None = None
         self._exchanges = 0
+        self._told_idle: bool | None = None
         self._thread = threading.Thread(target=self._run, name="duly-pump", daemon=True)
         floor.on_end = self.ended
 
@@ -245,11 +248,17 @@ class Pump:
             self.suspects.answered(len(claimed), sent_at, now)
         if not request.suspects or self.suspects.mode == "quarantine":
             self.fetch.answered(request, len(claimed), now)
+            self._tell_idle(self.fetch.dry)
         if not claimed:
             if not self.held:
                 self.quiet_at = sent_at
             return
         self._take(claimed, now, suspects=request.suspects)
+
+    def _tell_idle(self, idle: bool) -> None:
+        if idle != self._told_idle:
+            self._told_idle = idle
+            self.on_idle(idle)
 
     def _take(self, claimed: Iterable[ClaimedJob], now: float, *, suspects: bool) -> None:
         ready: list[Attempt] = []
@@ -379,6 +388,10 @@ def _told(kind: type[AttemptEnded], attempt: Attempt, ended: Ended) -> AttemptEn
 
 
 def _ignored(_: Attempt) -> None:
+    pass
+
+
+def _unheard(_: bool) -> None:
     pass
 
 
