@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from duly.demo.photos import MADE, SIZES, Photo, Plan, draw, expect, make, plans, quadrants
 from duly.demo.pictures import (
@@ -13,7 +13,6 @@ from duly.demo.pictures import (
     ORIENTATION,
     TURNS,
     BrokenPhoto,
-    UnidentifiedImageError,
     file_of,
     resize_photo,
 )

@@ -86,7 +86,8 @@ def test_a_folder_of_photographs_that_is_not_there_is_one_line(
     assert (result.stderr, result.exit_code) == ("error: --photos none: there is no such folder\n", 2)
 
 
-def test_without_pillow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("module", ["app", "run", "ledger", "gather", "verify", "pictures", "photos"])
+def test_without_pillow_it_says_what_to_install(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def without(name: str, *args: object, **kwargs: object) -> object:
@@ -98,7 +99,7 @@ def test_without_pillow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(builtins, "__import__", without)
     try:
         with pytest.raises(UsageError, match=r"pip install 'duly\[demo\]'"):
-            importlib.import_module("duly.demo.app")
+            importlib.import_module(f"duly.demo.{module}")
     finally:
         for name in list(sys.modules):
             if name.startswith("duly.demo"):

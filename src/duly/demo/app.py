@@ -10,7 +10,8 @@ from typing import Final
 
 from duly.app import App
 
-from .pictures import BrokenPhoto, TooManyPixels, UnidentifiedImageError, resize_photo
+from .pictures import BrokenPhoto, TooManyPixels, resize_photo
+from .pillow import UnidentifiedImageError
 
 TAG: Final = "demo"
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
-from PIL import Image, ImageOps
 
 from duly.core.errors import UsageError
 
 from .photos import MADE, Photo, Plan, expect, make, plans
 from .pictures import as_colour
+from .pillow import Image, ImageOps
 
 Advance = Callable[[int, int, str], None]
 """(done, of, what else to say)."""

@@ -13,9 +13,9 @@ from random import Random
 from typing import Final
 
 from msgspec import Struct
-from PIL import Image, ImageDraw
 
 from .pictures import ORIENTATION, TURNS, cropped, flattened
+from .pillow import Image, ImageDraw
 
 Colour = tuple[int, int, int]
 Quadrants = tuple[Colour, Colour, Colour, Colour]

@@ -9,13 +9,7 @@ import os
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from duly.core.errors import UsageError
-
-try:
-    from PIL import Image, UnidentifiedImageError
-except ImportError as missing:
-    raise UsageError("the demo needs Pillow; run: pip install 'duly[demo]'") from missing
-
+from .pillow import Image
 
 TooManyPixels: Final = Image.DecompressionBombError
 
@@ -175,7 +169,6 @@ __all__ = [
     "BrokenPhoto",
     "Format",
     "TooManyPixels",
-    "UnidentifiedImageError",
     "cropped",
     "file_of",
     "flattened",

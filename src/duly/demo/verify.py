@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from PIL import Image
-
 from .gather import Stage, parallel
 from .photos import Expected, Photo, Quadrants, quadrants
 from .pictures import FORMATS, ORIENTATION, Format, file_of, flattened
+from .pillow import Image
 
 # Of 255, for the mean of a quarter of a picture: what JPEG and WebP change stays below three.
 TOLERANCE: Final = 8
