@@ -15,7 +15,7 @@ from tests.e2e.chores_app import (
     quick,
     segfault,
 )
-from tests.e2e.workers import Place
+from tests.e2e.workers import Place, runs
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.process
@@ -78,7 +78,7 @@ def test_no_process_outlives_its_supervisor(place: Place) -> None:
 
     worker.signal(signal.SIGKILL)
 
-    wait_until(lambda: not any(_runs(pid) for pid in pids), what=f"the end of {pids}")
+    wait_until(lambda: not any(runs(pid) for pid in pids), what=f"the end of {pids}")
 
 
 def test_a_poison_pill_is_dead_after_three_processes_and_its_neighbours_all_finish(place: Place) -> None:
@@ -142,11 +142,3 @@ def test_a_job_acknowledged_at_the_start_is_never_run_twice(place: Place) -> Non
     place.wait_final([after])
     assert place.job(id).state is State.completed
     assert len(place.ledger("started", id)) == 1
-
-
-def _runs(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -53,11 +53,11 @@ def test_deploys_never_eat_the_retry_budget(place: Place) -> None:
     id = place.enqueue_one(hold, attempts=1)
     for deploy in range(3):
         worker = place.start(grace=0.1)
-        wait_until(lambda seen=deploy: len(place.ledger("started", id)) == seen + 1, what="the next start")
+        place.wait_lines("started", deploy + 1)
         assert worker.stop() == 0
 
     place.start()
-    wait_until(lambda: len(place.ledger("started", id)) == 4, what="the last start")
+    place.wait_lines("started", 4)
     place.release()
 
     (record,) = place.wait_final([id])
@@ -89,7 +89,7 @@ def test_a_third_signal_does_not_kill_the_release_either(place: Place) -> None:
     for sent in range(3):
         worker.signal(signal.SIGINT)
         # Signals that come together count as one.
-        wait_until(lambda sent=sent: worker.log.count("stopping") > sent, what="its word about the signal")
+        worker.wait_said("stopping", sent + 1)
 
     assert worker.wait(timeout=10) == 0
     assert {place.job(id).state for id in ids} == {State.ready}

@@ -13,16 +13,16 @@ from tests.e2e.chores_app import (
     hold_the_gil,
     quick,
 )
-from tests.e2e.workers import Place
+from tests.e2e.workers import AnyTask, Place
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize("task", [hold, hold_isolated], ids=["loop", "process"])
-def test_a_timeout_is_a_failed_attempt_and_dead_at_the_last(place: Place, task: object) -> None:
+def test_a_timeout_is_a_failed_attempt_and_dead_at_the_last(place: Place, task: AnyTask) -> None:
     """RT-01."""
-    id = place.enqueue_one(task, timeout=0.3, attempts=2)  # type: ignore[arg-type]
+    id = place.enqueue_one(task, timeout=0.3, attempts=2)
     place.start()
 
     (record,) = place.wait_final([id])

@@ -1,4 +1,4 @@
-"""Worker processes for tests: started, killed, asked what they did. What they did stands in the ledger and the store."""
+"""Worker processes for tests: started, killed, asked what they did, which stands in the ledger and the store."""
 
 import json
 import os
@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 from duly.client.task import Task
 from duly.core.job import JobId, JobRecord, NewJob
 from duly.core.lifecycle import FINAL, State
+from duly.stores.faults import Transient
 from duly.stores.open import open_store
 from duly.stores.protocol import Store, WorkerRecord
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
+AnyTask = Task[..., Any]
 QUICK = {"lease": 3.0, "heartbeat": 0.3, "grace": 5.0, "patience": 0.5, "poll": 0.1}
 
 
@@ -46,6 +48,12 @@ class Worker:
     @property
     def log(self) -> str:
         return self._log.read_text(errors="replace")
+
+    def wait_said(self, text: str, times: int = 1, timeout: float = 20.0) -> None:
+        """Until its log says so that many times."""
+        wait_until(
+            lambda: self.log.count(text) >= times, timeout=timeout, what=f"{times} x {text!r} in {self._log}"
+        )
 
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
@@ -109,7 +117,7 @@ class Place:
 
     def enqueue(
         self,
-        task: Task[..., Any],
+        task: AnyTask,
         many: int = 1,
         *,
         timeout: float | None = None,
@@ -127,7 +135,7 @@ class Place:
         )
         return [stored.id for stored in self.store.jobs.enqueue([job] * many)]
 
-    def enqueue_one(self, task: Task[..., Any], **options: Any) -> JobId:
+    def enqueue_one(self, task: AnyTask, **options: Any) -> JobId:
         return self.enqueue(task, **options)[0]
 
     def release(self) -> None:
@@ -140,6 +148,14 @@ class Place:
             return []
         lines = [Line(**json.loads(line)) for line in path.read_text().splitlines()]
         return [line for line in lines if what in {None, line.what} and id in {None, line.id}]
+
+    def wait_lines(self, what: str, count: int, timeout: float = 20.0) -> list[Line]:
+        """Until the ledger has that many lines of the kind."""
+        return wait_until(
+            lambda: lines if len(lines := self.ledger(what)) == count else [],
+            timeout=timeout,
+            what=f"{count} x {what!r}",
+        )
 
     def job(self, id: JobId) -> JobRecord:
         record = self.store.inspection.lookup([id])[0]
@@ -165,7 +181,11 @@ class Place:
         """Until every job is in one of the states."""
 
         def there() -> list[JobRecord]:
-            records = [record for record in self.store.inspection.lookup(list(ids)) if record is not None]
+            try:
+                records = [record for record in self.store.inspection.lookup(list(ids)) if record is not None]
+            except Transient:
+                # A handler that holds the GIL may hold its process in the middle of a commit.
+                return []
             return (
                 records
                 if all(record.state in states for record in records) and len(records) == len(ids)
@@ -205,3 +225,11 @@ def a_place(url: str, folder: Path) -> Iterator[Place]:
         yield place
     finally:
         place.close()
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

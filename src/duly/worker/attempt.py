@@ -102,7 +102,7 @@ class Attempt:
         return True
 
     def elapsed(self, now: float) -> timedelta:
-        return timedelta(seconds=max(0.0, now - self.started_at))
+        return timedelta(0, now - self.started_at)
 
     def timeout_text(self) -> str:
         limit = timedelta(seconds=round(self.deadline_at - self.started_at, 3))

@@ -41,6 +41,7 @@ from duly.worker.watch import Watch
 _SWEEP_EVERY: Final = 1.0
 _PARKED_EVERY: Final = 5.0
 _MEMORY_EVERY: Final = 1.0
+_STANDS_STILL: Final = 1.0
 _LINGER: Final = 5.0
 """A quarantine process waits this long for the next suspect before it ends."""
 
@@ -78,7 +79,9 @@ class Engine:
         poll = plan.poll_every(store.capabilities.rings)
         self.floor = Floor(board, fence, app.around_functions)
         self.reports = Reports(store, incarnation, fence, plan.heartbeat)
-        self.suspects = Suspects(mode, plan.heartbeat, surroundings.suspects_wait)
+        self.suspects = Suspects(
+            mode, plan.heartbeat, surroundings.suspects_wait, lambda: board.pulse().quarantine
+        )
         self.fetch = Fetch(plan, cards, poll)
         self.pump = Pump(store, incarnation, self.floor, self.fetch, self.reports, self.suspects, hub)
         self.loops = LoopGroup(self.floor, loop, plan.concurrency)
@@ -115,6 +118,7 @@ class Engine:
         for group in self.groups:
             group.start()
         self._listener = self.store.listen(self.pump.ring)
+        self.pump.on_idle = self._listener.idle
         self.pump.start()
         self.duties.start()
         self.watch.start(loop_thread)
@@ -154,6 +158,7 @@ class Engine:
         self.pump.on_forget = self.payloads.release
         self.payloads.deliver = self._distribute
         self.payloads.on_missing = self.crew.hand_back
+        self.fetch.loop_turns = self._loop_turns
         self.floor.on_lapse = self.pump.nudge
         self.watch.parts = {
             "pump": self.pump, "event loop slots": self.loops, "threads": self.threads, "isolated slots": self.isolated,
@@ -231,6 +236,9 @@ class Engine:
             Announce(upkeep, app.queues, plan.keep_dead, hub),
             Operations(self.store),
         ]
+
+    def _loop_turns(self) -> bool:
+        return self.floor.clock() - self._board.pulse().ticked_at < _STANDS_STILL
 
     def _swept(self) -> None:
         # What came back with a loss behind it is a suspect.

@@ -5,7 +5,7 @@ All counts change in the pump's thread alone. Knows no store and runs nothing.
 
 import random
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from duly.core.job import ClaimRequest, QueueClaim
@@ -78,8 +78,11 @@ class Fetch:
         self._order = deque(self._queues)
         self._next_at = 0.0
         self._rung = False
+        self._blocked = False
         self.unparked: tuple[str, ...] = ()
         """Known tasks that have parked jobs; set by the sweep's duty."""
+        self.loop_turns: Callable[[], bool] = _turns
+        """Whether the event loop has turned lately: what it cannot start is left to others."""
         self.dry = False
         """The last claim found less than it asked for."""
 
@@ -131,6 +134,7 @@ class Fetch:
         if self._plan.quarantine:
             return self.suspects() if self.outstanding == 0 else None
         self._order.rotate(-1)
+        self._blocked = not self.loop_turns()
         room = {kind: size - self._held[kind] for kind, size in self._sizes.items()}
         claims = []
         for name in self._order:
@@ -165,6 +169,8 @@ class Fetch:
 
     def _most(self, queue: QueueState, room: Mapping[int, int]) -> int:
         kinds = queue.kinds
+        if self._blocked and kinds[LOOP]:
+            return 0
         seen = kinds.total()
         if queue.own_slots is not None:
             # Slots of its own are a cap on what runs, so that nothing is fetched ahead of them.
@@ -198,6 +204,10 @@ class Fetch:
         """With tiny jobs, more than the free slots; but a nearly full buffer is left alone."""
         wanted = queue.slots_and_ahead(self._sizes) - queue.held
         return max(free, wanted if wanted >= queue.prefetch() // 4 else 0)
+
+
+def _turns() -> bool:
+    return True
 
 
 def _fitting(free: int, share: float) -> int:

@@ -18,6 +18,8 @@ from duly.telemetry.hub import Hub
 from duly.worker.board import Board, boottime
 
 _RETRY: Final = 0.2
+_BLOCKED: Final = 0.5
+_BRIDGED_LEASES: Final = 8
 
 
 class Patient(Protocol):
@@ -69,6 +71,7 @@ class Heart:
         self._wake = threading.Event()
         self._stopping = False
         self._away_since: float | None = None
+        self._in_flight: tuple[float, dict[Incarnation, Patient]] | None = None
         self._thread = threading.Thread(target=self._run, name="duly-heartbeat", daemon=True)
 
     def start(self) -> None:
@@ -83,6 +86,7 @@ class Heart:
     def add(self, incarnation: Incarnation, patient: Patient) -> None:
         with self._lock:
             self._patients[incarnation] = patient
+        self._wake.set()
 
     def remove(self, incarnation: Incarnation) -> None:
         """Beat no more for it: it ended, or it hangs and must not keep its lease."""
@@ -96,15 +100,30 @@ class Heart:
         if not patients:
             return self._every
         sent_at = self._clock()
+        self._in_flight = (sent_at, patients)
         try:
             alive = self._leases.beat(list(patients))
             draining = self._operator.draining(list(patients))
         except Transient as fault:
             self._away(sent_at, fault)
             return min(self._every, _RETRY) * random.uniform(0.5, 1.5)
+        finally:
+            self._in_flight = None
         self._answered(sent_at)
         _tell(patients, alive, draining, sent_at)
         return self._every - min(self._every / 2, self._clock() - sent_at)
+
+    def bridge(self, lease: float) -> None:
+        """For a store whose writers queue for one lock: a beat that waits for it keeps the leases meanwhile.
+
+        Whoever holds the lock keeps every reaper out, too, and a reaper whose own write was held up starts its watch
+        anew (see `Rescue`). Bounded, since a row that is ten leases old is reaped by whoever comes.
+        """
+        flight, now = self._in_flight, self._clock()
+        if flight is None or not _BLOCKED < now - flight[0] < _BRIDGED_LEASES * lease:
+            return
+        for patient in flight[1].values():
+            patient.renewed(now)
 
     def _run(self) -> None:
         while not self._stopping:

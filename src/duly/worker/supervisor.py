@@ -71,6 +71,7 @@ class Supervisor:
         self._heart: Heart | None = None
         self._settler: Settler | None = None
         self._first: Registered | None = None
+        self._queues_for_a_lock = False
         self._heard_signals = 0
         self._stopping = False
         self._quarantine_wanted = False
@@ -104,6 +105,8 @@ class Supervisor:
     def _step(self, now: float) -> bool:
         """One look at everything. True when the supervisor's work is over."""
         self._obey_signals(now)
+        if self._heart is not None and self._first is not None and self._queues_for_a_lock:
+            self._heart.bridge(self._first.plan.lease)
         for child in list(self._children):
             self._look_at(child, now)
         if self._problem is not None:
@@ -150,6 +153,7 @@ class Supervisor:
             self._first = registered
             self._store = store = open_store(registered.url, schema=registered.schema, pool=2, notify=False)
             self._heart = Heart(store.leases, store.operator, plan.heartbeat, self._hub)
+            self._queues_for_a_lock = not store.capabilities.shared_by_machines
             self._heart.start()
             self._settler = Settler(store, self._hub, self._settled)
             where, queues, tasks = registered.store, registered.queues, registered.tasks
@@ -225,9 +229,14 @@ class Supervisor:
         ]
 
     def _start_missing(self, now: float) -> None:
-        if self._quarantine_wanted and not any(child.is_quarantine for child in self._children):
+        quarantine = any(child.is_quarantine for child in self._children)
+        if self._quarantine_wanted:
             self._quarantine_wanted = False
-            self._start(quarantine=True)
+            if not quarantine:
+                self._start(quarantine=True)
+                quarantine = True
+        for child in self._children:
+            child.board.mark_quarantine(quarantine)
         if self._look_again and not self._children:
             self._look_again, self._idle_children = False, self._target - 1
         wanted = self._target - self._idle_children

@@ -18,12 +18,15 @@ _NEVER: Final = 60.0
 class Suspects:
     """What one process does about suspects. The pump's thread calls it."""
 
-    def __init__(self, mode: Mode, every: float, on_found: Callable[[], None]) -> None:
+    def __init__(
+        self, mode: Mode, every: float, on_found: Callable[[], None], covered: Callable[[], bool]
+    ) -> None:
         self.mode = mode
         self._every = every
         self.quiet_at = -1.0
         """When the last look was sent that found none, or that was reported."""
         self._on_found = on_found
+        self._covered = covered
         self._due_at = 0.0
         self._alone: Attempt | None = None
 
@@ -31,7 +34,13 @@ class Suspects:
         """Whether the next claim looks for one."""
         if self.mode == "quarantine" or now < self._due_at:
             return False
-        return self.mode == "report" or outstanding == 0
+        if self.mode == "report":
+            if not self._covered():
+                return True
+            # Somebody works on them: a look would only take one out of its hands for a moment.
+            self.quiet_at, self._due_at = now, now + self._every
+            return False
+        return outstanding == 0
 
     def due_in(self, now: float) -> float:
         return _NEVER if self.mode == "quarantine" else max(0.0, self._due_at - now) or 1.0
