@@ -8,7 +8,17 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Literal
 
-from duly.core.job import ClaimedJob, ClaimRequest, Counters, Ended, Incarnation, JobId, NewJob, QueueClaim, WorkerInfo
+from duly.core.job import (
+    ClaimedJob,
+    ClaimRequest,
+    Counters,
+    Ended,
+    Incarnation,
+    JobId,
+    NewJob,
+    QueueClaim,
+    WorkerInfo,
+)
 from duly.core.lifecycle import Event, State
 from duly.stores.protocol import Store
 
@@ -21,7 +31,9 @@ _TO = {
 }
 
 
-def put(store: Store, count: int = 1, *, queue: str = "default", task: str = "ok", priority: int = 100) -> list[JobId]:
+def put(
+    store: Store, count: int = 1, *, queue: str = "default", task: str = "ok", priority: int = 100
+) -> list[JobId]:
     jobs = [NewJob(queue, task, b'{"n":1}', priority=priority)] * count
     return [stored.id for stored in store.jobs.enqueue(jobs)]
 
@@ -88,8 +100,8 @@ Mood = Literal["carry", "silent", "cut replies"]
 class Proxy:
     """Carries TCP to one port until told otherwise.
 
-    `silent` drops everything without closing anything; `cut replies` lets requests through and closes both sides when an
-    answer comes. New connections are carried whatever befell the old ones.
+    `silent` drops everything without closing anything; `cut replies` lets requests through and closes both sides
+    when an answer comes. New connections are carried whatever befell the old ones.
     """
 
     def __init__(self, port: int) -> None:

@@ -4,8 +4,7 @@ The server itself tells the plans of the statements inside our functions (auto_e
 rows and as many dead entries by then.
 """
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -20,50 +19,26 @@ from duly.stores.postgres.operator import PostgresOperator
 from duly.stores.postgres.store import PostgresStore
 from duly.stores.postgres.upkeep import PostgresUpkeep
 from tests.stores.postgres.acts import MINUTE, ended, put, request, worker
+from tests.stores.postgres.explained import Explained
 
-HOT = {"job", "ready", "scheduled", "blocked", "claimed", "finished", "dead", "attempt", "worker", "result", "wish"}
+HOT = {
+    "job",
+    "ready",
+    "scheduled",
+    "blocked",
+    "claimed",
+    "finished",
+    "dead",
+    "attempt",
+    "worker",
+    "result",
+    "wish",
+}
 ROWS = 50_000
 TOUCHED = 60
 """More index entries than this for a handful of jobs: some scan walks what is not its business."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("postgres", [15, 18], indirect=True)]
-
-
-def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for part in plan.get("Plans", []):
-        yield from nodes(part)
-
-
-class Explained:
-    """A database on whose connection every statement tells its plan."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.told: list[str] = []
-        with database.pool.link() as link:
-            link.connection.add_notice_handler(lambda notice: self.told.append(notice.message_primary or ""))
-            for setting in (
-                "session_preload_libraries to default",
-                "client_min_messages to log",
-                "auto_explain.log_min_duration to 0",
-                "auto_explain.log_analyze to on",
-                "auto_explain.log_timing to off",
-                "auto_explain.log_format to json",
-                "auto_explain.log_nested_statements to on",
-            ):
-                if setting.startswith("session"):
-                    link.connection.execute("load 'auto_explain'")
-                else:
-                    link.connection.execute(f"set {setting}".encode())
-
-    def of(self, act: Callable[[], object]) -> list[dict[str, Any]]:
-        """The nodes of all plans that an act has used. The act runs before, so that plans are cached."""
-        self.told.clear()
-        act()
-        plans = [json.loads(text[text.index("{") :]) for text in self.told if "plan:" in text]
-        assert plans, "the server told no plan"
-        return [node for plan in plans for node in nodes(plan["Plan"])]
 
 
 @pytest.fixture
@@ -79,7 +54,9 @@ def filled(url: str) -> str:
             for _ in range(ROWS // 2 // 1000):
                 put(store, 1000, queue=queue)
         for _ in range(20):
-            store.jobs.exchange(busy, [ended(job) for job in store.jobs.exchange(busy, (), request(500)).claimed], None)
+            store.jobs.exchange(
+                busy, [ended(job) for job in store.jobs.exchange(busy, (), request(500)).claimed], None
+            )
         store.jobs.exchange(busy, (), request(500, "other"))
         connection.execute(
             "insert into duly.scheduled (id, run_at, queue, task, priority)"
@@ -138,7 +115,9 @@ def test_the_hot_statements_touch_only_what_they_are_about(filled: str) -> None:
     gone = [worker(store) for _ in range(3)]
     for one in gone:
         jobs.exchange(one, (), request(5))
-    wrong["reap"] = faults(explained.of(lambda: leases.reap([beat for beat in leases.beats() if beat.incarnation == gone[0]], 3)))
+    wrong["reap"] = faults(
+        explained.of(lambda: leases.reap([beat for beat in leases.beats() if beat.incarnation == gone[0]], 3))
+    )
     wrong["disown"] = faults(explained.of(lambda: leases.disown(gone[1], (), "died", 3)))
     store.close()
     database.close()
