@@ -122,9 +122,9 @@ def test_help_is_an_answer(path: str) -> None:
 def test_an_unknown_command_or_option_is_one_line() -> None:
     command, option = run("statsu"), run("status", "--nope")
 
-    assert command.err.startswith("error: no such command 'statsu'")
+    assert command.err == "error: there is no command 'statsu'; did you mean 'status'? (see duly --help)\n"
     assert option.err.startswith("error: no such option")
-    assert option.err.endswith("see duly status --help\n")
+    assert option.err.endswith("(see duly status --help)\n")
     assert command.err.count("\n") == option.err.count("\n") == 1
     assert command.code == option.code == Exit.usage
 

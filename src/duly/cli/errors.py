@@ -97,7 +97,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx is not None else "duly"
         text = error.format_message().rstrip(".")
-        return f"{text[:1].lower()}{text[1:]}; see {where} --help"
+        return f"{text[:1].lower()}{text[1:]} (see {where} --help)"
     if isinstance(error, click.ClickException):
         return error.format_message()
     return str(error) or type(error).__name__

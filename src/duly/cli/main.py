@@ -5,6 +5,7 @@ Each command is a module of its own that is imported only when it is asked for.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
@@ -36,6 +37,10 @@ COMMANDS: Final = {
 """Command -> module, in the order of the help."""
 
 
+# Raised from click 8.2 on; before, a group without arguments shows its help by itself.
+_HELP_WANTED: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
+
+
 class DulyGroup(click.Group):
     """The root: lazy, in the order of a day's work, and never a traceback for a user's mistake."""
 
@@ -50,6 +55,16 @@ class DulyGroup(click.Group):
         module = importlib.import_module(f"duly.cli.{COMMANDS[cmd_name]}")
         command = getattr(module, cmd_name)
         return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest name for a misspelt one."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1, cutoff=0.6)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run and exit: click's own error pages are replaced by one line."""
@@ -70,8 +85,8 @@ class DulyGroup(click.Group):
             sys.exit(self._explained(error, arguments))
 
     def _explained(self, error: Exception, arguments: Sequence[str]) -> int:
-        if isinstance(error, click.exceptions.NoArgsIsHelpError):
-            click.echo(error.format_message())
+        if isinstance(error, _HELP_WANTED):
+            click.echo(str(error))
             return Exit.usage
         problem = explain(error)
         if problem is None:
