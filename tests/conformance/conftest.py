@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.places import STORES, Place, postgres_place, sqlite_place
+from tests.services import PostgresServer
 
 MEMORY = Path("/dev/shm")
 
@@ -26,5 +27,6 @@ def place(request: pytest.FixtureRequest) -> Place:
     """Where each test gets an empty database of one of the stores."""
     name: str = request.param
     if name.startswith("postgres"):
-        return postgres_place(request.getfixturevalue(name))
+        server: PostgresServer = request.getfixturevalue(name)
+        return postgres_place(server.url(server.create_database()))
     return sqlite_place(request.getfixturevalue("fast_folder"), "wal" if name.endswith("wal") else "truncate")

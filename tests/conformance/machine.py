@@ -316,11 +316,12 @@ class StoreAgainstModel(RuleBasedStateMachine):
     )
     def act(self, numbers: list[int], verb: str, priority: int, after: timedelta) -> None:
         pairs = list(dict.fromkeys(self._job(number) for number in numbers))
-        more = {
+        options: dict[str, dict[str, Any]] = {
             "redrive": {"priority": priority},
             "run_at": {"at": self.clock() + after},
             "reprioritise": {"priority": priority},
-        }.get(verb, {})
+        }
+        more = options.get(verb, {})
 
         seen = getattr(self.store.operator, verb)([pair[0] for pair in pairs], by="ann", reason="r", **more)
         expected = getattr(self.model, verb)([pair[1] for pair in pairs], by="ann", reason="r", **more)

@@ -1,6 +1,6 @@
 """Cases: how attempts end, what is kept of them, and that an end is applied once."""
 
-from duly.core.job import ClaimedJob, Counters, Ended, Incarnation, JobId
+from duly.core.job import ClaimedJob, Counters, Ended, JobId
 from duly.core.lifecycle import Event, State
 from duly.stores.faults import DataFault
 from duly.testing.clock import NOON
@@ -293,6 +293,17 @@ def an_end_of_another_worker_is_no_repeat(bench: Bench) -> None:
     assert bench.picture(id) == before
 
 
+def another_end_of_an_attempt_that_has_ended_is_refused(bench: Bench) -> None:
+    worker = bench.worker()
+    failed, completed = bench.put_many(2)
+    first, second = bench.claim(worker, 2)
+    bench.end(worker, ended(first, Event.fail), ended(second, Event.complete))
+    before = [bench.picture(failed), bench.picture(completed)]
+
+    assert bench.end(worker, ended(first, Event.complete), ended(second, Event.fail)) == frozenset()
+    assert [bench.picture(failed), bench.picture(completed)] == before
+
+
 def a_mixed_batch_acknowledges_exactly_the_live_and_the_repeated(bench: Bench) -> None:
     worker, stranger = bench.worker(), bench.worker()
     ids = bench.put_many(4)
@@ -437,32 +448,6 @@ def an_end_past_the_deadline_counts_while_nobody_took_the_job_back(bench: Bench)
     bench.clock.advance(HOUR)
 
     assert bench.end(worker, ended(claimed, Event.complete)) == {(id, 1)}
-
-
-def extending_moves_the_deadline_of_one_attempt(bench: Bench) -> None:
-    worker = bench.worker(timeout=MINUTE)
-    id, other = bench.put_many(2)
-    bench.claim(worker, 2)
-
-    assert bench.store.jobs.extend(worker, id, 1, HOUR)
-
-    assert bench.row(id).deadline == NOON + MINUTE + HOUR
-    assert bench.row(other).deadline == NOON + MINUTE
-
-
-def only_the_live_token_extends(bench: Bench) -> None:
-    worker, stranger = bench.worker(timeout=MINUTE), bench.worker()
-    id = bench.put()
-    claimed = bench.claim_one(worker)
-    before = bench.picture(id)
-
-    assert not bench.store.jobs.extend(stranger, id, 1, HOUR)
-    assert not bench.store.jobs.extend(worker, id, 2, HOUR)
-    assert not bench.store.jobs.extend(Incarnation(55_555), id, 1, HOUR)
-    assert bench.picture(id) == before
-
-    bench.end(worker, ended(claimed, Event.complete))
-    assert not bench.store.jobs.extend(worker, id, 1, HOUR)
 
 
 def attempts_are_told_in_the_order_of_their_runs(bench: Bench) -> None:

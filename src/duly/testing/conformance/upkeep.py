@@ -173,6 +173,15 @@ def an_attempt_past_its_deadline_is_taken_back_from_a_beating_worker(bench: Benc
     assert bench.store.leases.beat([worker]) == {worker}
 
 
+def only_what_is_overdue_is_taken_back(bench: Bench) -> None:
+    worker = bench.worker(timeout=HOUR)
+    short, long = bench.put_all([new_job(timeout=SECOND), new_job()])
+    bench.claim(worker, 2)
+
+    assert bench.sweep().overdue == 1
+    assert bench.states([short, long]) == [State.ready, State.running]
+
+
 def an_attempt_within_its_grace_is_left_alone(bench: Bench) -> None:
     worker = bench.worker(timeout=SECOND)
     id = bench.put()
@@ -411,6 +420,19 @@ def announcing_again_does_not_renew_the_notice(bench: Bench) -> None:
 
     assert _retain(bench) == 1
     assert bench.states([id]) == [None]
+
+
+def a_later_letter_does_not_renew_the_notice_of_an_earlier_one(bench: Bench) -> None:
+    first = _bury(bench)
+    bench.clock.advance(24 * DAY)
+    bench.store.upkeep.announce_dead({}, 30 * DAY, PURGE_NOTICE)
+    second = _bury(bench)
+    for _ in range(26):
+        bench.clock.advance(DAY)
+        bench.store.upkeep.announce_dead({}, 30 * DAY, PURGE_NOTICE)
+        _retain(bench)
+
+    assert bench.states([first, second]) == [None, State.dead]
 
 
 def a_dead_letter_within_its_own_queues_time_is_kept(bench: Bench) -> None:

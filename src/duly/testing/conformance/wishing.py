@@ -1,7 +1,8 @@
 """Cases: a cancel at every moment of a job's life; and what a worker reports and learns meanwhile."""
 
-from duly.core.job import Counters, Ended, Progress
+from duly.core.job import Counters, Ended, Incarnation, Progress
 from duly.core.lifecycle import Event, State
+from duly.testing.clock import NOON
 
 from .bench import BOOM, HOUR, MINUTE, NO_SUCH_JOB, SECOND, USUAL, Bench, ended, new_job
 from .expect import raises
@@ -335,3 +336,29 @@ def any_end_may_be_written_in_the_callers_transaction(bench: Bench) -> None:
 
         assert bench.state(id) is state, event
         bench.store.operator.cancel([id], "suite", "next round")
+
+
+def extending_moves_the_deadline_of_one_attempt(bench: Bench) -> None:
+    worker = bench.worker(timeout=MINUTE)
+    id, other = bench.put_many(2)
+    bench.claim(worker, 2)
+
+    assert bench.store.jobs.extend(worker, id, 1, HOUR)
+
+    assert bench.row(id).deadline == NOON + MINUTE + HOUR
+    assert bench.row(other).deadline == NOON + MINUTE
+
+
+def only_the_live_token_extends(bench: Bench) -> None:
+    worker, stranger = bench.worker(timeout=MINUTE), bench.worker()
+    id = bench.put()
+    claimed = bench.claim_one(worker)
+    before = bench.picture(id)
+
+    assert not bench.store.jobs.extend(stranger, id, 1, HOUR)
+    assert not bench.store.jobs.extend(worker, id, 2, HOUR)
+    assert not bench.store.jobs.extend(Incarnation(55_555), id, 1, HOUR)
+    assert bench.picture(id) == before
+
+    bench.end(worker, ended(claimed, Event.complete))
+    assert not bench.store.jobs.extend(worker, id, 1, HOUR)

@@ -1,0 +1,137 @@
+"""Breaks duly in one place at a time and demands that a test notices: `make mutants`.
+
+    scripts/mutants.py [--jobs N] [WORDS...]      only mutants whose file or promise holds all the words
+
+Each mutant (tests/mutants) is applied to a copy of src/duly. Exit 1 when one survives, does not run at all, or no
+longer fits the code.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.mutants.catalogue import MUTANTS  # noqa: E402 - the path comes first
+from tests.mutants.mutant import Mutant  # noqa: E402
+from tests.services import PostgresServer  # noqa: E402
+
+CORE_TESTS = ("lifecycle", "leases", "decide")
+# A mutant that blocks for ever is caught too.
+LONGEST = 90
+
+
+class Verdict(NamedTuple):
+    """What became of a mutant."""
+
+    mutant: Mutant
+    outcome: str
+    """caught, SURVIVED, BROKEN (does not run) or UNFIT (its text is not in the code)."""
+    by: str
+    seconds: float
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("words", nargs="*")
+    options = parser.parse_args()
+    chosen = [one for one in MUTANTS if all(word in f"{one.file} {one.breaks}" for word in options.words)]
+    if not chosen:
+        print("no mutant fits these words", file=sys.stderr)
+        return 2
+    began = time.monotonic()
+    with ExitStack() as stack:
+        server = None
+        if any(mutant.hunt == "postgres" for mutant in chosen):
+            server = stack.enter_context(PostgresServer(15))
+        pool = stack.enter_context(ThreadPoolExecutor(options.jobs))
+        verdicts = [told(verdict) for verdict in pool.map(partial(hunt, server=server), chosen)]
+    bad = [verdict for verdict in verdicts if verdict.outcome != "caught"]
+    print(f"{len(verdicts) - len(bad)} of {len(verdicts)} mutants caught in {time.monotonic() - began:.0f} s")
+    for verdict in bad:
+        print(f"{verdict.outcome}: {verdict.mutant.file}: {verdict.mutant.breaks}\n    {verdict.by}")
+    return 1 if bad else 0
+
+
+def told(verdict: Verdict) -> Verdict:
+    mutant = verdict.mutant
+    print(
+        f"{verdict.outcome:8} {verdict.seconds:4.1f} s  {mutant.file}: {mutant.breaks}  <- {verdict.by}",
+        flush=True,
+    )
+    return verdict
+
+
+def hunt(mutant: Mutant, server: PostgresServer | None) -> Verdict:
+    began = time.monotonic()
+    if (ROOT / "src/duly" / mutant.file).read_text().count(mutant.old) != 1:
+        return Verdict(mutant, "UNFIT", f"{mutant.old!r} is not there exactly once", 0.0)
+    with mutated(mutant) as source:
+        outcome, by = run(mutant, source, server)
+    return Verdict(mutant, outcome, by, time.monotonic() - began)
+
+
+@contextmanager
+def mutated(mutant: Mutant) -> Iterator[Path]:
+    """A folder with a copy of the package in which the mutant lives."""
+    folder = Path(tempfile.mkdtemp(prefix="duly-mutant-"))
+    try:
+        shutil.copytree(ROOT / "src/duly", folder / "duly", ignore=shutil.ignore_patterns("__pycache__"))
+        file = folder / "duly" / mutant.file
+        file.write_text(file.read_text().replace(mutant.old, mutant.new))
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def run(mutant: Mutant, source: Path, server: PostgresServer | None) -> tuple[str, str]:
+    command = [sys.executable]
+    if mutant.hunt == "core":
+        tests = [f"tests/core/test_{name}.py" for name in CORE_TESTS]
+        command += ["-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", *tests]
+    else:
+        command += ["-m", "tests.mutants.hunt", mutant.hunt, ",".join(mutant.areas)]
+    database = None
+    if server is not None and mutant.hunt == "postgres":
+        database = server.create_database()
+        command.append(server.url(database))
+    try:
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "caught", f"nothing moves for {LONGEST} s"
+    finally:
+        if server is not None and database is not None:
+            server.drop_database(database)
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    failed = next((line for line in lines if line.startswith("FAILED")), lines[-1] if lines else "")
+    match done.returncode:
+        case 0:
+            return "SURVIVED", "every test passed"
+        case 1:
+            return "caught", failed.removeprefix("FAILED ").partition(" - ")[0]
+        case _:
+            return "BROKEN", (failed or done.stderr)[-300:]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

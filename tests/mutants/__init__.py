@@ -1,0 +1,1 @@
+"""Deliberately broken transitions, fences and orders, and the hunt that must catch each. Run: make mutants."""

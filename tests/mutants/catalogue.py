@@ -1,0 +1,5 @@
+"""All mutants."""
+
+from tests.mutants import of_core, of_postgres, of_sqlite, of_sqlite_moves
+
+MUTANTS = [*of_core.MUTANTS, *of_sqlite.MUTANTS, *of_sqlite_moves.MUTANTS, *of_postgres.MUTANTS]

@@ -1,0 +1,58 @@
+"""One hunt, in a process of its own whose `duly` is the mutant: run cases until one of them fails.
+
+    python -m tests.mutants.hunt sqlite AREA,AREA | python -m tests.mutants.hunt postgres AREA,AREA URL
+
+Exit 0: everything passed, the mutant lives. 1: a case failed; its name is printed. Anything else: it does not even run.
+"""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from duly.testing import conformance
+from duly.testing.conformance import Case
+from tests.conformance.places import Place, postgres_place, sqlite_place
+
+MEMORY = Path("/dev/shm")
+# A mutant breaks one promise: with everything broken, any test would do.
+SIGNS_OF_LIFE = ("an_enqueued_job_is_ready", "a_claim_from_an_empty_queue_is_empty")
+
+
+def hunt(place: Place, areas: list[str]) -> int:
+    cases = conformance.cases()
+    for case in cases:
+        if case.name in SIGNS_OF_LIFE and (error := _failure(case, place)):
+            print(f"{case.name}: {error}")
+            return 3
+    near = [case for case in cases if case.area in areas]
+    far = [case for case in cases if case.area not in areas]
+    for case in (*near, *far):
+        if _failure(case, place):
+            print(case.name)
+            return 1
+    return 0
+
+
+def _failure(case: Case, place: Place) -> str:
+    try:
+        with place() as database:
+            conformance.check(case, database)
+    except Exception as error:  # whatever it is that a broken store raises
+        return f"{type(error).__name__}: {error}"[:200] or "failed"
+    return ""
+
+
+def main(arguments: list[str]) -> int:
+    store, areas = arguments[0], arguments[1].split(",")
+    if store == "postgres":
+        return hunt(postgres_place(arguments[2]), areas)
+    folder = Path(tempfile.mkdtemp(prefix="duly-mutant-", dir=MEMORY if MEMORY.is_dir() else None))
+    try:
+        return hunt(sqlite_place(folder, "truncate"), areas)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

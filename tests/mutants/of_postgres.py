@@ -1,0 +1,148 @@
+"""Mutants of the PostgreSQL store's functions."""
+
+from tests.mutants.mutant import Mutant
+
+FUNCTIONS = "stores/postgres/functions/"
+
+MUTANTS = [
+    Mutant(
+        FUNCTIONS + "reap_1.sql",
+        "where w.incarnation = u.incarnation and w.beat = u.beat for update",
+        "where w.incarnation = u.incarnation for update",
+        "a worker that has beaten since is not reaped",
+        ("leasing",),
+    ),
+    Mutant(
+        FUNCTIONS + "apply_ends_1.sql",
+        "where c.incarnation = u.incarnation and c.id = u.id and c.run = u.run offset 0) c",
+        "where c.incarnation = u.incarnation and c.id = u.id offset 0) c",
+        "a former run is refused",
+        ("ending",),
+    ),
+    Mutant(
+        FUNCTIONS + "apply_ends_1.sql",
+        "u.state in ('ready', 'scheduled', 'cancelled') and w.id",
+        "u.state in ('ready', 'cancelled') and w.id",
+        "a wish turns a retry into cancelled",
+        ("wishing",),
+    ),
+    Mutant(
+        FUNCTIONS + "apply_ends_1.sql",
+        "where not (h.event = 'complete' and h.run = 1)",
+        "where h.event <> 'complete'",
+        "a completion in a later run is recorded",
+        ("ending",),
+    ),
+    Mutant(
+        FUNCTIONS + "apply_ends_1.sql",
+        "coalesce(h.delay, 0)",
+        "coalesce(0, h.delay)",
+        "a retry waits for its delay",
+        ("ending",),
+    ),
+    Mutant(
+        FUNCTIONS + "apply_ends_1.sql",
+        "a.run = u.run and a.incarnation = u.incarnation",
+        "a.run = u.run",
+        "the end of another worker is no repeat",
+        ("transitions",),
+    ),
+    Mutant(
+        FUNCTIONS + "take_back_1.sql",
+        "(p_witnessed or c.lost >= 1)",
+        "(p_witnessed or c.lost >= 0)",
+        "a loss in company convicts no job",
+        ("leasing",),
+    ),
+    Mutant(
+        FUNCTIONS + "take_back_1.sql",
+        "c.lost + 1 >= p_poison",
+        "c.lost >= p_poison",
+        "a job is poison at the limit",
+        ("leasing",),
+    ),
+    Mutant(
+        FUNCTIONS + "take_back_stray_1.sql",
+        "where w.incarnation is null or c.deadline",
+        "where c.deadline",
+        "a job whose worker's row is gone comes back",
+        ("upkeep",),
+    ),
+    Mutant(
+        FUNCTIONS + "claim_lane_1.sql",
+        "order by r.priority, r.pos limit v_left",
+        "order by r.priority, r.pos desc limit v_left",
+        "equal priorities run first in, first out",
+        ("claiming",),
+    ),
+    Mutant(
+        FUNCTIONS + "claim_lane_1.sql",
+        "when g.expires_at <= p_now then 'expired'",
+        "when g.expires_at <= p_now - interval '1 year' then 'expired'",
+        "an expired job is not claimed",
+        ("claiming",),
+    ),
+    Mutant(
+        FUNCTIONS + "claim_lane_1.sql",
+        "when g.task = any(p_paused) then 'paused'",
+        "when g.task = any(p_paused) then 'unknown'",
+        "a job parked by a pause is not taken for unknown",
+        ("parking",),
+    ),
+    Mutant(
+        FUNCTIONS + "promote_1.sql",
+        "order by g.run_at, g.id",
+        "order by g.id",
+        "jobs are promoted in the order of their due times",
+        ("upkeep",),
+    ),
+    Mutant(
+        FUNCTIONS + "promote_1.sql",
+        "case when w.id is not null then 'cancelled' when",
+        "case when",
+        "a wish whose author died is granted at promotion",
+        ("wishing",),
+    ),
+    Mutant(
+        FUNCTIONS + "redrive_1.sql",
+        "j.task_key, v_now, g.run",
+        "j.task_key, v_now, 0",
+        "the run survives a redrive",
+        ("operating",),
+    ),
+    Mutant(
+        FUNCTIONS + "redrive_1.sql",
+        "status in ('cancelled', 'skipped')",
+        "status in ('cancelled', 'skipped', 'completed')",
+        "what was completed never runs again",
+        ("operating",),
+    ),
+    Mutant(
+        FUNCTIONS + "extend_1.sql",
+        " and run = p_run",
+        "",
+        "only the live token extends",
+        ("ending",),
+    ),
+    Mutant(
+        FUNCTIONS + "beat_1.sql",
+        "set beat = beat + 1,",
+        "set beat = beat + 0,",
+        "a heartbeat is counted",
+        ("leasing",),
+    ),
+    Mutant(
+        FUNCTIONS + "enqueue_1.sql",
+        "if v_live < cardinality(p_holder_ids) then",
+        "if v_live < 0 then",
+        "an enqueue of a former holder is refused",
+        ("enqueueing",),
+    ),
+    Mutant(
+        FUNCTIONS + "retain_1.sql",
+        "where d.announced_at <= v_now - p_notice * interval '1 second'",
+        "where d.died_at <= v_now - p_notice * interval '1 second'",
+        "a dead letter is never deleted unannounced",
+        ("upkeep",),
+    ),
+]
