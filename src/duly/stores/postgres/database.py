@@ -72,6 +72,9 @@ class Database:
             if "read-only" in str(error) or "not read-only" in str(error):
                 raise ReadOnly(f"no server of {self.where} takes writes: {error}") from error
             raise translation.unreachable(error, self.where) from error
+        # As the driver's own pool marks its connections: they may end with the process, and in a forked child, where
+        # closing one would end the parent's session, nobody is told to close them.
+        vars(connection)["_pool"] = None
         try:
             connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
             connection.execute("set timezone to 'UTC'")

@@ -158,6 +158,13 @@ class _Session:
     def __init__(self, connection: psycopg.Connection[Any], database: Database, wake: socket.socket) -> None:
         self._connection = connection
         self._wake = wake
+        # The server must notice, too, when we are gone: a door that nobody leaves makes every producer ring.
+        for setting in (
+            b"tcp_keepalives_idle to 10",
+            b"tcp_keepalives_interval to 5",
+            b"tcp_keepalives_count to 3",
+        ):
+            connection.execute(b"set " + setting)
         door, number = connection.execute(statement("read_door", database.schema)).fetchone() or (0, 0)
         self._channel = f"duly_{number}".encode()
         self._own = f"duly_pulse_{os.getpid()}_{random.getrandbits(32):08x}".encode()
