@@ -5,19 +5,17 @@ waits for SQLite holds the two others, so that writers of all duly processes are
 """
 
 import ctypes
-import os
 import sqlite3
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from duly.core.errors import DulyError
-from duly.stores.sqlite import migrating
+from duly.core.errors import DulyError, UsageError
+from duly.stores.sqlite import forking, migrating
 from duly.stores.sqlite.connecting import Journal, connect, default_journal, set_journal, side_file_error
 from duly.stores.sqlite.errors import FAILURES, Unreachable, is_busy, locked, translate
 from duly.stores.sqlite.holding import Holding
@@ -41,11 +39,21 @@ class _Handles:
         self.queue = FileQueue(f"{path}-lock")
         self.writer: sqlite3.Connection | None = None
         self.readers: list[sqlite3.Connection] = []
-        self.others: list[sqlite3.Connection] = []
+        self.watching: list[sqlite3.Connection] = []
+        self.blocks: list[sqlite3.Connection] = []
         self.ready = False
 
-    def connections(self) -> list[sqlite3.Connection]:
-        return [*self.readers, *self.others, *([] if self.writer is None else [self.writer])]
+    def close_idle(self) -> None:
+        """Close what nobody uses: readers in the pool and, between two transactions, the writer."""
+        while self.readers:
+            self.readers.pop().close()
+        if self.writer is not None and self.turn.acquire(blocking=False):
+            self.writer.close()
+            self.writer = None
+            self.turn.release()
+
+    def left(self) -> list[sqlite3.Connection]:
+        return [*self.readers, *self.watching, *self.blocks, *([] if self.writer is None else [self.writer])]
 
 
 class Database:
@@ -72,7 +80,8 @@ class Database:
         self._clock = clock
         self._handles = _Handles(self.path)
         self._when_forked: list[Callable[[], None]] = []
-        _OPENED.add(self)
+        self._unusable = False
+        forking.tell(self)
 
     def now(self) -> int:
         """Microseconds since 1970 UTC by the store's clock."""
@@ -83,7 +92,7 @@ class Database:
         """A transaction that holds the write lock; committed at the end of the block, rolled back by an error."""
         self.holding.refuse()
         self.prepare()
-        with self._turn() as handles, self._translated():
+        with self._turn() as handles, self._inside():
             connection = self._writer(handles)
             session = self._begin(connection)
             try:
@@ -102,7 +111,7 @@ class Database:
         """Statements outside a transaction, each with its own view; with `snapshot` all of them with one."""
         self.prepare()
         handles = self._handles
-        with self._translated():
+        with self._inside():
             connection = self._reader(handles)
             session = Session(connection, self.statements, self.now())
             try:
@@ -121,9 +130,9 @@ class Database:
         self.prepare()
         handles = self._enter_turn()
         try:
-            with self._translated():
+            with self._inside():
                 connection = connect(self.path, self.busy_timeout, writer=False)
-                handles.others.append(connection)
+                handles.blocks.append(connection)
                 set_journal(connection, self.wanted_journal)
                 self._begin(connection).close()
         except BaseException:
@@ -134,13 +143,15 @@ class Database:
     def close_block(self, connection: sqlite3.Connection, *, commit: bool) -> None:
         """End what `open_block` began."""
         try:
-            with self._translated():
+            with self._inside():
                 try:
                     if commit and connection.in_transaction:
                         self._commit(connection)
                 finally:
                     self._roll_back(connection)
-                    self._lay_down(connection)
+                    with suppress(ValueError):
+                        self._handles.blocks.remove(connection)
+                    connection.close()
             self.wake.bump()
         finally:
             self._leave_turn(self._handles)
@@ -154,17 +165,22 @@ class Database:
         handles = self._handles
         if handles.ready:
             return
+        if self._unusable:
+            raise UsageError(
+                f"this process was forked while its parent was inside a transaction on {self.path}, whose lock SQLite "
+                "now takes for its own; fork outside of transaction(), or start the child with 'spawn'"
+            )
         with handles.preparing:
             if handles.ready:
                 return
-            with self._translated():
+            with self._inside():
                 if not self._is_current():
                     self.migrate()
             handles.ready = True
 
     def migrate(self) -> list[str]:
         """Apply what is missing; the names of the migrations applied."""
-        with self._turn() as handles, self._translated():
+        with self._turn() as handles, self._inside():
             connection = self._writer(handles)
             session = self._begin(connection)
             try:
@@ -183,7 +199,7 @@ class Database:
         """The schema version in the file; 0 without file or tables. Creates nothing."""
         if not Path(self.path).exists():
             return 0
-        with self._translated():
+        with self._inside():
             connection = connect(self.path, self.busy_timeout, writer=False)
             try:
                 session = Session(connection, self.statements, 0)
@@ -207,39 +223,50 @@ class Database:
         opened: list[sqlite3.Connection] = []
 
         def read() -> int | None:
+            watching = self._handles.watching
             try:
-                if not opened:
-                    connection = connect(self.path, self.busy_timeout, writer=False)
-                    opened.append(connection)
-                    self._handles.others.append(connection)
-                return int(opened[0].execute("pragma data_version").fetchall()[0][0])
+                with self._inside():
+                    # A fork may have closed the one that was opened.
+                    if not opened or opened[0] not in watching:
+                        opened[:] = [connect(self.path, self.busy_timeout, writer=False)]
+                        watching.append(opened[0])
+                    return int(opened[0].execute("pragma data_version").fetchall()[0][0])
             except (DulyError, sqlite3.Error):
                 return None
 
         def forget() -> None:
             for connection in opened:
-                self._lay_down(connection)
+                with suppress(ValueError):
+                    self._handles.watching.remove(connection)
+                connection.close()
 
         return read, forget
 
     def close(self) -> None:
         handles, self._handles = self._handles, _Handles(self.path)
-        for connection in handles.readers:
-            connection.close()
-        # The others belong to a listener or a block, which end them; a writer at work ends first.
+        # A writer at work ends first. Listeners and blocks end their own.
         ended = handles.turn.acquire(timeout=self.busy_timeout)
-        if handles.writer is not None and ended:
-            handles.writer.close()
+        if ended:
+            handles.turn.release()
+        handles.close_idle()
         handles.queue.close()
+        self.wake.forget()
+
+    def before_fork(self) -> None:
+        """Leave nothing open that can be closed: the child would inherit SQLite's picture of our locks."""
+        self._handles.close_idle()
+        while self._handles.watching:
+            self._handles.watching.pop().close()
 
     def after_fork(self) -> None:
-        """In the child: forget every handle without closing it."""
-        for connection in self._handles.connections():
-            # Closing, or collecting at exit, would end the parent's transaction and drop its locks.
+        """In the child: forget what is left without closing it."""
+        inherited = self._handles.left()
+        for connection in inherited:
+            # Closing, or collecting at exit, would end the parent's transaction.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+        self._unusable = self.holding.after_fork() or self._unusable or bool(inherited)
         self._handles.queue.forget()
         self._handles = _Handles(self.path)
-        self.holding.after_fork()
         for forget in self._when_forked:
             forget()
 
@@ -326,11 +353,6 @@ class Database:
                     raise Unreachable(_READ_TOO_LONG.format(self.path, self.busy_timeout)) from error
             time.sleep(_COMMIT_PAUSE)
 
-    def _lay_down(self, connection: sqlite3.Connection) -> None:
-        with suppress(ValueError):
-            self._handles.others.remove(connection)
-        connection.close()
-
     @staticmethod
     def _roll_back(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
@@ -338,9 +360,11 @@ class Database:
                 connection.execute("rollback")
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _inside(self) -> Iterator[None]:
+        """Inside SQLite: its errors in duly's words, and no fork meanwhile."""
         try:
-            yield
+            with forking.GATE.inside():
+                yield
         except FAILURES as error:
             meant = translate(error, self.path)
             if meant is None:
@@ -352,15 +376,3 @@ _READ_TOO_LONG: Final = (
     "{} could not be written for {:g} s because a reader keeps it open; fetch query results whole and end the "
     "reading transaction (in rollback mode every reader holds up writers)"
 )
-
-_OPENED: Final["weakref.WeakSet[Database]"] = weakref.WeakSet()
-
-
-def _forget_inherited() -> None:
-    for database in list(_OPENED):
-        database.after_fork()
-
-
-os.register_at_fork(after_in_child=_forget_inherited)
-
-__all__ = ["BUSY_TIMEOUT", "Database"]

@@ -63,10 +63,13 @@ class Holding:
                 "pass connection= so that the job is stored within it, or commit first"
             )
 
-    def after_fork(self) -> None:
+    def after_fork(self) -> bool:
+        """In the child: forget all marks; whether a caller's transaction was open on the thread that forked."""
+        inherited = any(_in_transaction(connection) for connection in self._connections())
         self._joined = threading.local()
         for block in _BLOCKS.get():
             block.open = False
+        return inherited
 
     def _connections(self) -> list[sqlite3.Connection]:
         known: list[sqlite3.Connection] | None = getattr(self._joined, "connections", None)

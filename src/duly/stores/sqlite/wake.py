@@ -37,6 +37,12 @@ class WakeFile:
         shared = self._shared()
         return 0 if shared is None else int(_COUNTER.unpack_from(shared, 0)[0])
 
+    def forget(self) -> None:
+        """Let go of the mapping; the next use maps it anew."""
+        # Not closed: a listener may be reading it.
+        self._map = None
+        self._tried = False
+
     def _shared(self) -> mmap.mmap | None:
         if self._map is None and not self._tried:
             self._tried = True

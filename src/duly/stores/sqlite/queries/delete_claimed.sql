@@ -1,2 +1,2 @@
--- End the hold on one job: this deletion is the fence. Lock: the write lock. Index: primary key.
+-- End the hold on one job: this deletion is the fence. Lock: the write lock. Index: id.
 delete from {prefix}_claimed where incarnation = :incarnation and id = :id and run = :run

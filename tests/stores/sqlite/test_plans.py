@@ -1,0 +1,128 @@
+"""The hot statements take the index that their header names, however many rows there are."""
+
+import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from duly.core.job import ClaimRequest, NewJob, QueueClaim
+from duly.core.lifecycle import Event
+from duly.stores.sqlite.moves import lane_of, task_key
+from duly.stores.sqlite.statements import load
+from duly.stores.sqlite.store import SQLiteStore
+from duly.testing.conformance.bench import ended
+from tests.stores.sqlite.conftest import worker
+
+ROWS = 50_000
+LANE = lane_of("default", False)
+PAIRS = json.dumps([[7, 1], [8, 1]])
+IDS = json.dumps([7, 8])
+FAR = 2**62
+
+# statement -> parameters, what its plan must use, each table once
+HOT: dict[str, tuple[dict[str, int | str], list[str]]] = {
+    "select_ready": (
+        {"queue": LANE, "most": 50},
+        ["SEARCH duly_ready USING PRIMARY KEY (queue=? AND tenant=?)"],
+    ),
+    "delete_ready_head": (
+        {"queue": LANE, "priority": 100, "pos": 50},
+        ["SEARCH duly_ready USING PRIMARY KEY (queue=? AND tenant=? AND (priority,pos)<(?,?))"],
+    ),
+    "select_held": (
+        {"pairs": PAIRS, "incarnation": 1},
+        [
+            "SEARCH c USING PRIMARY KEY (incarnation=? AND id=?)",
+            "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
+        ],
+    ),
+    "select_ended": (
+        {"pairs": PAIRS, "incarnation": 1},
+        ["SEARCH a USING INDEX", "SEARCH f USING INTEGER PRIMARY KEY (rowid=?)"],
+    ),
+    "delete_claimed": (
+        {"incarnation": 1, "id": 7, "run": 1},
+        ["SEARCH duly_claimed USING INDEX duly_claimed_id (id=?)"],
+    ),
+    "select_jobs": ({"ids": IDS, "inline": 8192}, ["SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"]),
+    "select_wishes": ({"incarnation": 1}, ["SEARCH c USING"]),
+    "select_work": (
+        {"lanes": json.dumps([LANE]), "tasks": json.dumps([task_key("ok")])},
+        [
+            "SEARCH r USING PRIMARY KEY (queue=?)",
+            "SEARCH b USING INDEX duly_blocked_cause (cause=? AND task=?)",
+        ],
+    ),
+    "select_due": ({"now": FAR, "most": 50}, ["SEARCH s USING INDEX duly_scheduled_due (run_at<?)"]),
+    "select_next_due": ({}, ["SEARCH duly_scheduled USING INDEX duly_scheduled_due"]),
+    "select_expired_ready": ({"now": FAR, "most": 50}, ["SEARCH duly_ready USING INDEX duly_ready_expires"]),
+    "select_parked": (
+        {"task": 1, "most": 50},
+        ["SEARCH duly_blocked USING INDEX duly_blocked_cause (cause=? AND task=?)"],
+    ),
+    "select_these_ready": ({"ids": IDS}, ["SEARCH t USING INDEX duly_ready_id (id=?)"]),
+    "delete_ready": ({"id": 7}, ["SEARCH duly_ready USING INDEX duly_ready_id (id=?)"]),
+    "select_job_records": (
+        {"ids": IDS},
+        [
+            "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
+            "SEARCH c USING INDEX duly_claimed_id (id=?)",
+            "SEARCH r USING INDEX duly_ready_id (id=?)",
+            "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)",
+            "SEARCH b USING INTEGER PRIMARY KEY (rowid=?)",
+            "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)",
+            "SEARCH f USING INTEGER PRIMARY KEY (rowid=?)",
+        ],
+    ),
+    "select_retired": (
+        {"queue_key": LANE, "before": FAR, "most": 50},
+        ["SEARCH duly_finished USING INDEX duly_finished_queue (queue_key=? AND finished_at<?)"],
+    ),
+    "select_tagged_before": (
+        {"value": "x", "edge": FAR, "most": 50},
+        ["SEARCH duly_job_tag USING PRIMARY KEY (tag=? AND id<?)"],
+    ),
+    "select_jobs_before": (
+        {"edge": FAR, "most": 50},
+        ["SEARCH duly_job USING INTEGER PRIMARY KEY (rowid<?)"],
+    ),
+    "select_running_ids_before": (
+        {"edge": FAR, "most": 50},
+        ["SEARCH duly_claimed USING INDEX duly_claimed_id (id<?)"],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with 50,000 jobs, some of them claimed and finished."""
+    path = tmp_path_factory.mktemp("plans") / "jobs.db"
+    store = SQLiteStore(path, journal="truncate")
+    store.jobs.enqueue([NewJob("default", "ok", b"{}")] * ROWS)
+    incarnation = worker(store)
+    request = ClaimRequest((QueueClaim("default", 500),), 500)
+    claimed = store.jobs.exchange(incarnation, [], request).claimed
+    store.jobs.exchange(incarnation, [ended(job, Event.complete) for job in claimed], request)
+    store.close()
+    return path
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+def test_hot_statements_search_and_never_scan_or_sort(filled: Path, analysed: bool) -> None:
+    statements = load("duly")
+    with closing(sqlite3.connect(filled, isolation_level=None)) as connection:
+        connection.execute("analyze" if analysed else "select 1").fetchall()
+        for name, (values, wanted) in HOT.items():
+            rows = connection.execute(f"explain query plan {statements[name]}", values).fetchall()
+            # Whether an index covers the columns too depends on the release.
+            plan = [row[3].replace("COVERING ", "") for row in rows]
+
+            for step in wanted:
+                assert any(line.startswith(step) for line in plan), (name, step, plan)
+            tables = [line for line in plan if re.match(r"SCAN (?!asked|lane|known|w\b|CONSTANT)", line)]
+            assert not tables, (name, plan)
+            sorts = [line for line in plan if "TEMP B-TREE" in line]
+            assert not sorts or name in {"select_these_ready", "select_wishes"}, (name, plan)
