@@ -41,6 +41,11 @@ def released() -> bool:
     return (FOLDER / "release").exists()
 
 
+async def release() -> None:
+    while not released():  # noqa: ASYNC110 - no event of this loop can stand for a file
+        await asyncio.sleep(STEP)
+
+
 @jobs.lifespan
 async def lifespan() -> AsyncIterator[None]:
     (FOLDER / f"entered-{os.getpid()}").touch()
@@ -63,8 +68,7 @@ async def letter(job: Job) -> None:
 async def hold(job: Job) -> str:
     """Waits on the loop until it is released."""
     note("started", job)
-    while not released():
-        await asyncio.sleep(STEP)
+    await release()
     note("ended", job)
     return "held"
 
@@ -90,8 +94,7 @@ def hold_isolated(job: Job) -> str:
 @jobs.task(queue=reports)
 async def report(job: Job) -> None:
     note("started", job)
-    while not released():
-        await asyncio.sleep(STEP)
+    await release()
 
 
 @jobs.task(backoff=SOON)

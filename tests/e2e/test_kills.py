@@ -1,4 +1,4 @@
-"""What SIGKILL does: to a worker process, to its supervisor, to an isolated process; and jobs that kill by themselves."""
+"""What SIGKILL does to a worker process, its supervisor and an isolated process; and jobs that kill by themselves."""
 
 import os
 import signal

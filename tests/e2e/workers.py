@@ -11,17 +11,21 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from duly.client.task import Task
 from duly.core.job import JobId, JobRecord, NewJob
 from duly.core.lifecycle import FINAL, State
 from duly.stores.faults import Transient
 from duly.stores.open import open_store
 from duly.stores.protocol import Store, WorkerRecord
+from duly.worker.options import WorkerOptions
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 AnyTask = Task[..., Any]
 QUICK = {"lease": 3.0, "heartbeat": 0.3, "grace": 5.0, "patience": 0.5, "poll": 0.1}
+TIMES = {*QUICK, "unstarted"}
 
 
 class Line(NamedTuple):
@@ -79,9 +83,12 @@ class Place:
         self.store: Store = open_store(url)
         self._workers: list[Worker] = []
 
-    def start(self, **options: object) -> Worker:
-        """Start a worker; QUICK applies where nothing else is said."""
-        said = {**QUICK, **options}
+    def start(self, **options: Any) -> Worker:
+        """Start a worker with these options, times in seconds; QUICK applies where nothing else is said."""
+        said: dict[str, Any] = {
+            name: timedelta(seconds=value) if name in TIMES else value
+            for name, value in {**QUICK, **options}.items()
+        }
         log = self.folder / f"worker-{len(self._workers)}.log"
         with log.open("wb") as stream:
             process = subprocess.Popen(
@@ -90,7 +97,7 @@ class Place:
                     "-m",
                     "tests.e2e.start_worker",
                     "tests.e2e.chores_app:jobs",
-                    json.dumps(said),
+                    msgspec.json.encode(msgspec.structs.replace(WorkerOptions(), **said)).decode(),
                 ],
                 cwd=ROOT,
                 env={**os.environ, "DULY_URL": self.url, "CHORES": str(self.folder), "DULY_LOG": "text"},
