@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import psycopg
+from msgspec.structs import replace
 
 from duly.core.job import Ended, Incarnation, NewJob, Stored
 from duly.stores.connections.psycopg import CallersConnection, Identity
 from duly.stores.faults import ReadOnly
 from duly.stores.postgres import columns, translation
+from duly.stores.postgres.capabilities import CAPABILITIES
 from duly.stores.postgres.database import Database, migration_needed
 from duly.stores.postgres.inspection import PostgresInspection
 from duly.stores.postgres.jobs import PostgresJobs, stored
@@ -23,7 +25,6 @@ from duly.stores.postgres.schema import PostgresSchema
 from duly.stores.postgres.statements import migrations, statement
 from duly.stores.postgres.upkeep import PostgresUpkeep
 from duly.stores.protocol import (
-    Capabilities,
     Clock,
     InspectionStore,
     JobStore,
@@ -32,15 +33,6 @@ from duly.stores.protocol import (
     OperatorStore,
     SchemaStore,
     UpkeepStore,
-)
-
-_ONLY_QUERIES = (
-    "settle_cancel",
-    "find_warnings",
-    "check_positions",
-    "read_identity",
-    "read_door",
-    "read_facts",
 )
 
 
@@ -70,9 +62,7 @@ class PostgresStore:
         self.inspection: InspectionStore = PostgresInspection(self._database)
         self.operator: OperatorStore = PostgresOperator(self._database)
         self.schema: SchemaStore = PostgresSchema(self._database)
-        self.capabilities = Capabilities(
-            kind="postgresql", shared_by_machines=True, rings=notify, only_queries=_ONLY_QUERIES
-        )
+        self.capabilities = replace(CAPABILITIES, rings=notify)
 
     def listen(self, on_work: Callable[[], None]) -> Listener:
         return PostgresListener(self._database, on_work) if self._notify else Silence()
