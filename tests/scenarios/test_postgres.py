@@ -1,0 +1,495 @@
+"""PostgreSQL at its worst: cut and deaf connections, restarts, forgotten transactions, poolers, purges beside work."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from statistics import quantiles
+
+import psycopg
+import pytest
+
+from duly import App
+from duly.core.decide import completed
+from duly.core.job import ClaimRequest, NewJob, QueueClaim
+from duly.core.lifecycle import State
+from duly.stores.open import open_store
+from duly.stores.postgres import listener as listening
+from duly.stores.postgres.database import Database
+from duly.stores.postgres.listener import PostgresListener
+from duly.stores.protocol import Clock, Listener, Store
+from duly.testing import conformance
+from duly.testing.conformance import Case
+from duly.testing.conformance.bench import SECOND, new_job, together
+from duly.worker.embedded import Embedded
+from duly.worker.options import WorkerOptions
+from tests.conformance.places import PostgresPlace
+from tests.drill.proxy import Proxy
+from tests.e2e.chores_app import hold, quick
+from tests.e2e.workers import Place, a_place
+from tests.scenarios.crowd import register
+from tests.scenarios.inside import record_of
+from tests.scenarios.pooler import Pooler
+from tests.services import PostgresServer
+from tests.waiting import wait_until
+
+JOB = new_job(args=b'{"n":1}')
+SLOW_POLL = WorkerOptions(poll=timedelta(seconds=30))
+
+
+@pytest.fixture
+def store(postgres_database: str) -> Iterator[Store]:
+    opened = open_store(postgres_database)
+    yield opened
+    opened.close()
+
+
+@contextmanager
+def heard(store: Store) -> Iterator[tuple[PostgresListener, Callable[[], int]]]:
+    """An idle worker's listener, and how often it was called so far."""
+    calls: list[float] = []
+    listener: Listener = store.listen(lambda: calls.append(time.monotonic()))
+    assert isinstance(listener, PostgresListener)
+    try:
+        listener.idle(True)
+        yield listener, lambda: len(calls)
+    finally:
+        listener.close()
+
+
+def at_the_door(store: Store) -> bool:
+    with store.transaction() as connection:
+        return bool(connection.execute(DOOR).fetchall())
+
+
+DOOR = (
+    "select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted and objsubid = 2"
+)
+CUT = "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'"
+
+
+def wakes(store: Store, calls: Callable[[], int]) -> bool:
+    """Whether an enqueue is heard within a second."""
+    before = calls()
+    store.jobs.enqueue([JOB])
+    with suppress(AssertionError):
+        return wait_until(lambda: calls() > before, timeout=1.0)
+    return False
+
+
+def test_a_listener_that_was_cut_off_hears_again_and_learns_what_it_missed(
+    store: Store, postgres: PostgresServer
+) -> None:
+    with heard(store) as (listener, calls):
+        for cut in range(1, 5):
+            wait_until(lambda: at_the_door(store), what="the listener at the door")
+            before = calls()
+            postgres.execute(CUT)
+            store.jobs.enqueue([JOB])
+
+            wait_until(
+                partial(reached, lambda: listener.reconnects, cut), timeout=5, what="its new connection"
+            )
+            wait_until(partial(reached, calls, before + 1), timeout=5, what="its look at what it missed")
+            wait_until(lambda: at_the_door(store), timeout=5, what="the listener at the door")
+            assert wakes(store, calls)
+
+
+def test_a_worker_with_a_cut_listener_starts_jobs_at_once_again(
+    postgres_database: str, postgres: PostgresServer
+) -> None:
+    app = App(postgres_database)
+    started: list[float] = []
+
+    @app.task
+    def work() -> None:
+        started.append(time.monotonic())
+
+    with Embedded(app, SLOW_POLL) as worker:
+        worker.until_idle(10)
+        for cut in range(3):
+            wait_until(lambda: at_the_door(app.store), what="the listener at the door")
+            postgres.execute(CUT)
+            wait_until(lambda: not at_the_door(app.store), what="the cut")
+            wait_until(lambda: at_the_door(app.store), timeout=5, what="the listener back at the door")
+            sent = time.monotonic()
+            work.enqueue()
+            wait_until(partial(reached, lambda: len(started), cut + 1), timeout=10, what="the start")
+            assert started[-1] - sent < 1.0
+    app.close()
+
+
+def test_a_listener_without_a_server_waits_longer_and_longer(store: Store, postgres: PostgresServer) -> None:
+    with heard(store) as (listener, calls):
+        wait_until(lambda: at_the_door(store), what="the listener at the door")
+        used = time.process_time()
+        postgres.halt("immediate")
+        try:
+            wait_until(lambda: listener.reconnects >= 4, timeout=20, what="four tries")
+            spent = time.process_time() - used
+        finally:
+            postgres.resume()
+        wait_until(lambda: answers(store), timeout=10)
+        wait_until(lambda: at_the_door(store), timeout=20, what="the listener back at the door")
+
+        assert wakes(store, calls)
+    # Backing off from 0.2 s: four tries take at least half a second, of which next to nothing is work.
+    assert spent < 0.5
+
+
+def reached(count: Callable[[], int], wanted: int) -> bool:
+    return count() >= wanted
+
+
+def answers(store: Store) -> bool:
+    with suppress(Exception):
+        store.inspection.now()
+        return True
+    return False
+
+
+def test_a_deaf_connection_is_noticed_and_replaced(
+    store: Store, postgres: PostgresServer, postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert listening._PULSE + 2 * listening._DEAF < 30
+    monkeypatch.setattr(listening, "_PULSE", 0.4)
+    monkeypatch.setattr(listening, "_DEAF", 0.4)
+    proxy = Proxy(postgres.port)
+    calls: list[float] = []
+    through = Database(postgres_database.replace(f":{postgres.port}", f":{proxy.port}"), "duly", None, 2)
+    listener = PostgresListener(through, lambda: calls.append(time.monotonic()))
+    try:
+        listener.idle(True)
+        wait_until(lambda: at_the_door(store), what="the listener at the door")
+        assert wakes(store, lambda: len(calls))
+
+        assert proxy.hang() == 1
+        before = len(calls)
+        store.jobs.enqueue([JOB])
+
+        wait_until(lambda: listener.reconnects == 1, timeout=5, what="that it noticed")
+        wait_until(lambda: len(calls) > before, timeout=5, what="its look at what it missed")
+        assert wakes(store, lambda: len(calls))
+    finally:
+        listener.close()
+        proxy.close()
+        through.close()
+
+
+@contextmanager
+def ear(url: str, *, at_door: bool) -> Iterator[Callable[[], int]]:
+    """A connection that counts all notifications of the store, and may stand at the door as an idle worker does."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        (channel,) = connection.execute("select 'duly_' || 'duly.worker'::regclass::oid").fetchone() or ("",)
+        connection.execute(f'listen "{channel}"'.encode())
+        if at_door:
+            connection.execute("select pg_advisory_lock(duly.door_class_1(), 1)")
+
+        def count() -> int:
+            # The reply to a statement brings along what was notified before it.
+            connection.execute("select 1")
+            return len(list(connection.notifies(timeout=0.05)))
+
+        yield count
+
+
+def test_one_transaction_rings_at_most_once_and_only_for_someone_idle(
+    store: Store, postgres_database: str
+) -> None:
+    def enqueue_much() -> None:
+        with store.transaction() as connection:
+            for _ in range(10):
+                store.enqueue_on(connection, [JOB])
+            store.enqueue_on(connection, [JOB] * 1000)
+
+    with ear(postgres_database, at_door=True) as rung:
+        enqueue_much()
+        assert rung() == 1
+        store.jobs.enqueue([JOB] * 1000)
+        assert rung() == 1
+    with ear(postgres_database, at_door=False) as rung:
+        enqueue_much()
+        store.jobs.enqueue([JOB] * 1000)
+        assert rung() == 0
+
+
+def test_without_the_bell_nothing_listens_and_jobs_run_by_polling(postgres_database: str) -> None:
+    app = App(f"{postgres_database}")
+    quiet = open_store(postgres_database, notify=False)
+    assert not quiet.capabilities.rings
+    listener = quiet.listen(lambda: None)
+    listener.idle(True)
+
+    assert not at_the_door(quiet)
+    listener.close()
+    quiet.close()
+    app.close()
+
+
+@pytest.mark.slow
+def test_ringing_costs_little_of_what_many_writers_can_store(store: Store, postgres_database: str) -> None:
+    writers, each = 8, 40
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        connection.execute("create table business (n int)")
+    stores = [open_store(postgres_database) for _ in range(writers)]
+
+    def write(number: int) -> None:
+        for n in range(each):
+            with stores[number].transaction() as connection:
+                connection.execute("insert into business values (%s)", (n,))
+                stores[number].enqueue_on(connection, [JOB])
+
+    def rate() -> float:
+        began = time.monotonic()
+        together(*(lambda number=number: write(number) for number in range(writers)))
+        return writers * each / (time.monotonic() - began)
+
+    rate()
+    ratios = []
+    for _ in range(5):
+        off = rate()
+        with ear(postgres_database, at_door=True):
+            ratios.append(rate() / off)
+        if max(ratios) >= 0.7:
+            break
+    for one in stores:
+        one.close()
+
+    # Other work on the machine only ever makes a single measurement worse.
+    assert max(ratios) >= 0.7, ratios
+
+
+def churn(store: Store, rounds: int, batch: int) -> list[list[float]]:
+    """Store, claim and end `batch` jobs a round; the seconds of each claim, by round."""
+    worker = register(store)
+    request = ClaimRequest((QueueClaim("default", 50),), 50)
+    seconds: list[list[float]] = []
+    for _ in range(rounds):
+        store.jobs.enqueue([NewJob("default", "ok", b"{}")] * batch)
+        took: list[float] = []
+        while True:
+            began = time.monotonic()
+            claimed = store.jobs.exchange(worker, [], request).claimed
+            took.append(time.monotonic() - began)
+            if not claimed:
+                break
+            store.jobs.exchange(worker, [completed(job, None, SECOND) for job in claimed], None)
+        seconds.append(took)
+    return seconds
+
+
+def p95(seconds: list[float]) -> float:
+    return quantiles(seconds, n=20)[-1]
+
+
+@pytest.mark.slow
+def test_a_forgotten_transaction_does_not_slow_the_claims_down(store: Store, postgres_database: str) -> None:
+    churn(store, 1, 500)
+    with psycopg.connect(postgres_database) as pinned:
+        pinned.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        pinned.execute("select 1")
+
+        seconds = churn(store, 16, 1000)
+
+    first, last = (p95([one for took in part for one in took]) for part in (seconds[:4], seconds[-4:]))
+    assert last < 5 * first, (first, last)
+
+
+def test_no_transaction_is_open_while_a_handler_runs(postgres_database: str) -> None:
+    app = App(postgres_database)
+    running, go_on = threading.Event(), threading.Event()
+
+    @app.task
+    def work() -> None:
+        running.set()
+        go_on.wait(20)
+
+    id = work.enqueue().id
+    open_ones = (
+        "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+        " and (state like 'idle in transaction%' or (state = 'idle' and xact_start is not null))"
+    )
+    with Embedded(app), psycopg.connect(postgres_database, autocommit=True) as looking:
+        assert running.wait(10)
+        seen = [looking.execute(open_ones).fetchone() for _ in range(20)]
+        go_on.set()
+        wait_until(lambda: record_of(app, id).state is State.completed)
+    app.close()
+
+    assert set(seen) == {(0,)}
+
+
+@pytest.fixture
+def place(postgres_database: str, tmp_path: Path) -> Iterator[Place]:
+    with a_place(postgres_database, tmp_path) as made:
+        yield made
+
+
+@pytest.mark.process
+def test_an_end_that_met_a_restart_of_the_server_is_written_after_it(
+    place: Place, postgres: PostgresServer
+) -> None:
+    id = place.enqueue_one(hold)
+    worker = place.start(lease=60.0, heartbeat=1.0)
+    place.wait_started(id)
+
+    postgres.halt("immediate")
+    place.release()
+    wait_until(lambda: place.ledger("ended", id), what="the end of the handler")
+    wait_until(lambda: "does not answer" in worker.log, what="its word about the outage")
+    postgres.resume()
+    wait_until(lambda: answers(place.store), timeout=10)
+
+    (record,) = place.wait_final([id])
+    (after,) = place.wait_final([place.enqueue_one(quick)])
+    assert (record.state, record.run, record.counters.lost) == (State.completed, 1, 0)
+    assert len(place.ledger("started", id)) == 1
+    assert after.state is State.completed
+    assert worker.stop() == 0
+
+
+class Outage(Proxy):
+    """A server that is away for whoever comes through here."""
+
+    down = False
+
+    def begin(self) -> None:
+        self.down = True
+        for one in list(self._pairs):
+            self._drop(one)
+
+    def _accept(self) -> None:
+        if self.down:
+            self._listener.accept()[0].close()
+        else:
+            super()._accept()
+
+
+@pytest.mark.process
+def test_an_end_that_comes_after_the_lease_is_refused_and_the_worker_lives(
+    place: Place, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    apart = tmp_path / "apart"
+    apart.mkdir()
+    outage = Outage(postgres.port)
+    try:
+        url = place.url.replace(f":{postgres.port}", f":{outage.port}")
+        with a_place(url, apart) as first:
+            id = place.enqueue_one(hold)
+            cut_off = first.start(lease=2.0, heartbeat=0.3)
+            wait_until(lambda: first.ledger("started", id), timeout=20, what="the first run")
+            outage.begin()
+            first.release()
+            second = place.start(lease=2.0, heartbeat=0.3)
+            place.wait_started(id, attempt=2)
+            outage.down = False
+            wait_until(lambda: len(place.workers()) == 2, timeout=20, what="the first worker's return")
+            place.release()
+            (record,) = place.wait_final([id])
+            assert second.stop() == 0
+
+            wait_until(lambda: answers(first.store), timeout=10)
+            (after,) = first.wait_final([place.enqueue_one(quick)])
+            assert cut_off.stop() == 0
+    finally:
+        outage.close()
+
+    assert (record.state, record.counters.lost, record.counters.failed) == (State.completed, 1, 0)
+    assert "could not be written" in cut_off.log or "belongs to someone else" in cut_off.log
+    assert after.state is State.completed
+
+
+class PooledPlace(PostgresPlace):
+    """The same database, reached through a pooler."""
+
+    def __init__(self, url: str, pooled: str) -> None:
+        super().__init__(url)
+        self.pooled = pooled
+
+    def open(self, clock: Clock) -> Store:
+        return open_store(self.pooled, clock=clock, notify=False)
+
+
+# A listener needs a session of its own; without a bell there is none.
+POOLED = [
+    case
+    for case in conformance.cases()
+    if case.area in {"claiming", "ending", "leasing", "upkeep", "enqueueing", "racing"}
+    and "listener" not in case.name
+][::4]
+
+
+@pytest.fixture
+def pooler(postgres: PostgresServer) -> Iterator[Pooler]:
+    pooler = Pooler(postgres.port)
+    yield pooler
+    pooler.close()
+
+
+@pytest.mark.parametrize("case", POOLED, ids=[case.name for case in POOLED])
+def test_the_store_keeps_its_promises_behind_a_transaction_pooler(
+    case: Case, pooler: Pooler, postgres_database: str, postgres: PostgresServer
+) -> None:
+    pooled = postgres_database.replace(f":{postgres.port}", f":{pooler.port}")
+
+    conformance.check(case, PooledPlace(postgres_database, pooled))
+
+
+def test_a_worker_behind_a_transaction_pooler_runs_all_jobs(
+    pooler: Pooler, postgres_database: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DULY_NOTIFY", "off")
+    app = App(postgres_database.replace(f":{postgres.port}", f":{pooler.port}"))
+
+    @app.task
+    def work(n: int) -> int:
+        return n
+
+    sent = app.enqueue_many(work.draft(n) for n in range(200))
+    delayed = work.using(delay="50ms").enqueue(7)
+    with Embedded(app, WorkerOptions(poll=timedelta(seconds=0.05))) as worker:
+        wait_until(lambda: record_of(app, delayed.id).state is State.completed)
+        worker.until_idle(20)
+        states = {record_of(app, one.id).state for one in sent}
+    app.close()
+
+    assert states == {State.completed}
+    assert pooler.switches > 50
+
+
+@pytest.mark.slow
+def test_purgers_beside_each_other_and_beside_work_get_on(
+    store: Store, postgres_database: str, postgres: PostgresServer
+) -> None:
+    old = 6_000
+    churn(store, 3, old // 3)
+    live = [stored.id for stored in store.jobs.enqueue([new_job(delay=timedelta(days=1))] * 50)]
+    normal = p95([one for took in churn(store, 2, 500) for one in took])
+    quick_ones = postgres_database + "?options=-c%20statement_timeout%3D2s"
+    purgers = [open_store(quick_ones) for _ in range(3)]
+    logged = len(postgres.log)
+    purged: list[int] = []
+    busy: list[list[float]] = []
+
+    def purge(number: int) -> None:
+        while gone := purgers[number].upkeep.retain({}, {}, timedelta(0), timedelta(days=1), 200):
+            purged.append(gone)
+
+    together(
+        *(lambda number=number: purge(number) for number in range(3)),
+        lambda: busy.extend(churn(store, 3, 500)),
+    )
+    for one in purgers:
+        one.close()
+    while gone := store.upkeep.retain({}, {}, timedelta(0), timedelta(days=1), 2000):
+        purged.append(gone)
+
+    assert sum(purged) == old + 2 * 500 + 3 * 500
+    assert max(purged[:-1]) <= 2000
+    assert {record.state for record in store.inspection.lookup(live) if record} == {State.scheduled}
+    assert not any(word in postgres.log[logged:] for word in ("deadlock", "statement timeout"))
+    # Two cores, and five threads of this process on them.
+    assert p95([one for took in busy for one in took]) < max(10 * normal, 0.1)
