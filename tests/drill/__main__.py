@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from duly.stores.open import open_store
-
 from duly.stores.protocol import Store
 from tests.drill import audit, ledger
 from tests.drill.chaos import Chaos, Fleet, Plan
@@ -66,14 +65,13 @@ def processes(folder: Path, direct: str, through: str, jobs: int, seconds: float
             "1",
         )
 
-    each = jobs // 2
-    pause = seconds / each
+    pause = 2 * seconds / jobs
 
     def producer(maker: int) -> Callable[[], subprocess.Popen[bytes]]:
         return lambda: produce(maker, next(generation) * 1_000_000)
 
     def produce(_: int, first: int) -> subprocess.Popen[bytes]:
-        return spawn(direct, "tests.drill.producer", str(first), str(each), f"{pause:.5f}", direct)
+        return spawn(direct, "tests.drill.producer", str(first), f"{pause:.5f}", direct)
 
     return Fleet([worker(direct), worker(direct), worker(through)], [producer(1), producer(2)])
 
@@ -127,7 +125,7 @@ def run(kind: str, plan: Plan, jobs: int, seed: int) -> bool:
             connection.execute(CREATE)
             connection.commit()
         acts = plan.kills + plan.stops + (plan.restarts + plan.terminations + plan.hangs if server else 0)
-        fleet = processes(folder, direct, through, jobs, acts * plan.pause)
+        fleet = processes(folder, direct, through, jobs, acts * plan.pause + plan.stops * plan.frozen_for)
         chaos = Chaos(fleet, plan if server else plan_without_server(plan), seed, server, proxy)
         started = time.monotonic()
         fleet.start()
@@ -157,6 +155,7 @@ def report(kind: str, findings: audit.Findings, chaos: Chaos, fleet: Fleet, seco
         print(f"  {count:6}  {name}")
     print(f"  states          {dict(findings.states)}")
     print(f"  ended attempts  {dict(findings.attempts)} (completions at the first run are not listed)")
+    print(f"  failures        {dict(findings.failures)}")
     print(f"  processes       {dict(fleet.exits)}")
     print(
         f"  duplicate runs  {findings.duplicate_runs}, each explained by a recorded attempt unless listed below"

@@ -17,6 +17,7 @@ class Findings:
     jobs: int = 0
     states: Counter[str] = field(default_factory=Counter)
     attempts: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
     handler_runs: int = 0
     duplicate_runs: int = 0
     overlaps_frozen: int = 0
@@ -80,6 +81,7 @@ def _one_job(findings: Findings, store: Store, record: JobRecord, seen: list[Run
         store.inspection.attempts(record.id) if record.run > 1 or record.state is not State.completed else []
     )
     findings.attempts.update(attempt.event.value for attempt in attempts)
+    findings.failures.update(str(one.reason)[:80] for one in attempts if one.event is Event.fail)
     if len(seen) > 1:
         findings.duplicate_runs += len(seen) - 1
         explained = sum(attempt.event in (Event.lose, Event.interrupt, Event.fail) for attempt in attempts)

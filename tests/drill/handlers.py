@@ -7,7 +7,7 @@ from duly import App, Job
 from tests.drill import ledger
 
 jobs = App()
-TICKS = 3
+TICKS = 10
 PAUSE = 0.006
 
 

@@ -1,4 +1,4 @@
-"""One producer: enqueues numbers FIRST, FIRST + 1, ... until killed or until it has enqueued MOST.
+"""One producer: enqueues numbers FIRST, FIRST + 1, ... until it is told to end or killed.
 
 Of ten, four are plain enqueues, four stand in a transaction with a row of the producer's own table, one of those
 transactions is rolled back, one is a batch of five. It writes to the ledger only after the call or commit returned.
@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from duly.stores.faults import Transient
 from tests.drill import ledger
@@ -65,16 +65,16 @@ def one_step(connection: Any, n: int, dice: random.Random) -> int:
     return 5
 
 
-def main() -> int:
-    """FIRST MOST PAUSE_SECONDS URL_OF_OWN_CONNECTION."""
-    first, most, pause, url = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+def main() -> NoReturn:
+    """FIRST PAUSE_SECONDS URL_OF_OWN_CONNECTION."""
+    first, pause, url = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
     dice = random.Random(first)
     never = threading.Event()
     n = first
-    while n < first + most:
+    while True:
         try:
             with own_connection(url) as connection:
-                while n < first + most:
+                while True:
                     n += one_step(connection, n, dice)
                     never.wait(pause * dice.random() * 2)
         except Exception as error:
@@ -83,8 +83,7 @@ def main() -> int:
                 raise
             n += 5
             never.wait(0.1)
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()
