@@ -13,6 +13,7 @@ from duly.core.errors import StoreUnreachable, UsageError
 from duly.stores.faults import Transient
 from duly.stores.sqlite.locks import FileQueue
 from duly.stores.sqlite.store import SQLiteStore
+from duly.stores.sqlite.wake import WakeFile
 from tests.stores.sqlite.conftest import Connect, Open, claim, job, put, worker
 from tests.waiting import await_until, wait_until
 
@@ -36,7 +37,8 @@ def test_an_enqueue_waits_for_a_foreign_writer_and_then_succeeds(
 
 
 def _is_held(store: SQLiteStore) -> bool:
-    queue = FileQueue(f"{store.url.removeprefix('sqlite:///')}-lock")
+    path = store.url.removeprefix("sqlite:///")
+    queue = FileQueue(f"{path}-lock", WakeFile(f"{path}-probe"))
     try:
         if queue.acquire(time.monotonic()):
             queue.release()
@@ -242,7 +244,8 @@ def test_an_idle_exchange_takes_no_write_lock(store: SQLiteStore, connect: Conne
 
 def test_the_process_queue_gives_up_at_its_deadline_and_is_free_after(tmp_path: Path) -> None:
     path = str(tmp_path / "queue")
-    holder, second, third = FileQueue(path), FileQueue(path), FileQueue(path)
+    wake = WakeFile(str(tmp_path / "wake"))
+    holder, second, third = FileQueue(path, wake), FileQueue(path, wake), FileQueue(path, wake)
     assert holder.acquire(time.monotonic())
 
     assert not second.acquire(time.monotonic() + 0.05)

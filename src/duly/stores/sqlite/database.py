@@ -33,10 +33,10 @@ _COMMIT_PAUSE: Final = 0.005
 class _Handles:
     """What one process has open."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, wake: WakeFile) -> None:
         self.turn = threading.Lock()
         self.preparing = threading.Lock()
-        self.queue = FileQueue(f"{path}-lock")
+        self.queue = FileQueue(f"{path}-lock", wake)
         self.writer: sqlite3.Connection | None = None
         self.readers: list[sqlite3.Connection] = []
         self.watching: list[sqlite3.Connection] = []
@@ -78,7 +78,7 @@ class Database:
         self.created = False
         """Whether this process has made the tables, in a file that had none."""
         self._clock = clock
-        self._handles = _Handles(self.path)
+        self._handles = _Handles(self.path, self.wake)
         self._when_forked: list[Callable[[], None]] = []
         self._unusable = False
         forking.tell(self)
@@ -243,7 +243,7 @@ class Database:
         return read, forget
 
     def close(self) -> None:
-        handles, self._handles = self._handles, _Handles(self.path)
+        handles, self._handles = self._handles, _Handles(self.path, self.wake)
         # A writer at work ends first. Listeners and blocks end their own.
         ended = handles.turn.acquire(timeout=self.busy_timeout)
         if ended:
@@ -266,7 +266,7 @@ class Database:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         self._unusable = self.holding.after_fork() or self._unusable or bool(inherited)
         self._handles.queue.forget()
-        self._handles = _Handles(self.path)
+        self._handles = _Handles(self.path, self.wake)
         for forget in self._when_forked:
             forget()
 

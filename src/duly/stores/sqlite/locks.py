@@ -10,6 +10,21 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
+from typing import Final, Protocol
+
+_STEP: Final = 0.0002
+# A waiter that is not there by then does not run.
+_POLITENESS: Final = 0.005
+
+
+class Waiters(Protocol):
+    """What the processes tell each other about who waits; hints, never needed for safety."""
+
+    def arrived(self) -> None: ...
+    def served(self) -> None: ...
+    def waiting(self) -> bool: ...
+    def turns(self) -> int: ...
+    def settle(self) -> None: ...
 
 
 class _Request:
@@ -22,11 +37,13 @@ class FileQueue:
     """An exclusive lock between processes with a time limit.
 
     flock itself knows no limit, so that a contended wait is left to a thread which gives the lock back
-    when nobody wants it any more.
+    when nobody wants it any more. It is no queue either: who releases it and comes again at once is faster than
+    any sleeper it woke, and so lets those that wait go first.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, waiters: Waiters) -> None:
         self._path = path
+        self._waiters = waiters
         self._descriptor: int | None = None
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._waiter: threading.Thread | None = None
@@ -36,10 +53,14 @@ class FileQueue:
         """Wait until `deadline` (monotonic); False when it passed. OSError when the file cannot be opened."""
         if self._descriptor is None:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._let_others_go_first()
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return self._wait(self._descriptor, deadline)
+            self._waiters.arrived()
+            granted = self._wait(self._descriptor, deadline)
+            self._waiters.served()
+            return granted
         return True
 
     def release(self) -> None:
@@ -59,6 +80,17 @@ class FileQueue:
         if descriptor is not None:
             with suppress(OSError):
                 os.close(descriptor)
+
+    def _let_others_go_first(self) -> None:
+        waiters = self._waiters
+        if not waiters.waiting():
+            return
+        turns, give_up = waiters.turns(), time.monotonic() + _POLITENESS
+        while waiters.turns() == turns:
+            if time.monotonic() >= give_up:
+                waiters.settle()
+                return
+            time.sleep(_STEP)
 
     def _wait(self, descriptor: int, deadline: float) -> bool:
         if self._waiter is None:

@@ -11,7 +11,11 @@ from collections.abc import Callable
 from typing import Final
 
 _SIZE: Final = mmap.PAGESIZE
-_COUNTER: Final = struct.Struct("<Q")
+_WORD: Final = struct.Struct("<Q")
+# Which word of the file counts what.
+_COMMITS: Final = 0
+_ARRIVED: Final = 1
+_SERVED: Final = 2
 
 _FIRST_PAUSE: Final = 0.001
 _LONGEST_PAUSE: Final = 0.020
@@ -21,7 +25,7 @@ _VERSION_EVERY: Final = 0.200
 
 
 class WakeFile:
-    """The shared counter. Bumped only by whoever holds the process queue, so that no bump is lost."""
+    """Counters that all processes on a file share. They are hints: a lost count costs time, nothing else."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -29,19 +33,47 @@ class WakeFile:
         self._tried = False
 
     def bump(self) -> None:
-        shared = self._shared()
-        if shared is not None:
-            _COUNTER.pack_into(shared, 0, (self.read() + 1) % 2**64)
+        """Something was committed. Called by whoever holds the process queue, so that no bump is lost."""
+        self._add(_COMMITS)
 
     def read(self) -> int:
+        return self._get(_COMMITS)
+
+    def arrived(self) -> None:
+        """A process waits for its turn."""
+        self._add(_ARRIVED)
+
+    def served(self) -> None:
+        """A process that waited has its turn."""
+        self._add(_SERVED)
+
+    def waiting(self) -> bool:
+        """Whether some process waits, as far as the counters know."""
+        return self._get(_ARRIVED) > self._get(_SERVED)
+
+    def turns(self) -> int:
+        return self._get(_SERVED)
+
+    def settle(self) -> None:
+        """Nobody waits: whoever was counted has died or stands still."""
         shared = self._shared()
-        return 0 if shared is None else int(_COUNTER.unpack_from(shared, 0)[0])
+        if shared is not None:
+            _WORD.pack_into(shared, _SERVED * _WORD.size, self._get(_ARRIVED))
 
     def forget(self) -> None:
         """Let go of the mapping; the next use maps it anew."""
         # Not closed: a listener may be reading it.
         self._map = None
         self._tried = False
+
+    def _get(self, word: int) -> int:
+        shared = self._shared()
+        return 0 if shared is None else int(_WORD.unpack_from(shared, word * _WORD.size)[0])
+
+    def _add(self, word: int) -> None:
+        shared = self._shared()
+        if shared is not None:
+            _WORD.pack_into(shared, word * _WORD.size, (self._get(word) + 1) % 2**64)
 
     def _shared(self) -> mmap.mmap | None:
         if self._map is None and not self._tried:
