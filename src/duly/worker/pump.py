@@ -249,10 +249,8 @@ class Pump:
         if not request.suspects or self.suspects.mode == "quarantine":
             self.fetch.answered(request, len(claimed), now)
             self._tell_idle(self.fetch.dry)
-        if not claimed:
-            if not self.held:
+            if not claimed and not self.held:
                 self.quiet_at = sent_at
-            return
         self._take(claimed, now, suspects=request.suspects)
 
     def _tell_idle(self, idle: bool) -> None:
