@@ -109,6 +109,8 @@ class SQLiteListener:
         self._idle = True
         self._closed = False
         self._changed = threading.Event()
+        # Before the thread starts: what is committed from now on must ring.
+        self._seen, self._last_version = wake.read(), version()
         self._thread = threading.Thread(target=self._watch, name="duly-sqlite-listener", daemon=True)
         self._thread.start()
 
@@ -125,7 +127,7 @@ class SQLiteListener:
             self._thread.join()
 
     def _watch(self) -> None:
-        seen, version = self._wake.read(), self._version()
+        seen, version = self._seen, self._last_version
         pause, since_version = _FIRST_PAUSE, 0.0
         try:
             while not self._closed:
