@@ -56,10 +56,10 @@ class ChildEnded(Happening, frozen=True):
     incarnation: int | None
     reason: str
     moved: int = 0
-    """Jobs that went back because of it."""
+    """Jobs that go back because of it, as soon as the store takes them."""
 
     def sentence(self) -> str:
-        back = f"; {self.moved} jobs went back" if self.moved else ""
+        back = f"; {self.moved} jobs go back" if self.moved else ""
         return f"process {self.pid} ended: {self.reason}{back}"
 
 

@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from duly.core.job import Ended
+from duly.core.job import Ended, JobId
 from duly.stores.faults import DataFault, Transient
 from duly.stores.protocol import Store
-from duly.telemetry.events import DutyFailed, Recovered, StoreAway
+from duly.telemetry.events import AcksUnwritten, DutyFailed, Recovered, StoreAway
 from duly.telemetry.hub import Hub
 from duly.worker.family import Estate
 from duly.worker.reports import poorer
@@ -72,6 +72,9 @@ class Settler:
                     self._hub.emit(StoreAway("settling", str(fault)))
             self._hurry.wait(pause * random.uniform(0.5, 1.5))
             pause = min(pause * 2, _LONGEST_PAUSE)
+        held = (*(JobId(end.id) for end in estate.ends), *(id for id, _ in estate.started))
+        if held:
+            self._hub.emit(AcksUnwritten(held, "the store did not answer until the worker had to end"))
         return False
 
     def _write(self, estate: Estate) -> None:
