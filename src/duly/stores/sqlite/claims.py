@@ -81,7 +81,10 @@ class Claim:
             if task in self._paused.tasks or task not in self._tasks:
                 continue
             gone: list[dict[str, Value]] = []
-            for row in self._session.rows("select_parked", task=task, most=self._left() + _CHUNK):
+            lanes = json.dumps([lane for lane, left in room.items() if left > 0])
+            for row in self._session.rows(
+                "select_parked", task=task, lanes=lanes, most=self._left() + _CHUNK
+            ):
                 waiting = waiting_of(row)
                 if room.get(waiting.lane, 0) <= 0 or self._left() <= 0:
                     continue
