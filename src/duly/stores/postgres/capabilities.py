@@ -15,6 +15,8 @@ CAPABILITIES: Final = Capabilities(
         "abandon_unknown",
         "advance_operation",
         "announce_dead",
+        "apply_any_ends",
+        "apply_completions",
         "apply_ends",
         "arguments",
         "ask_cancel",

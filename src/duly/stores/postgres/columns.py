@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from duly.core.job import ClaimedJob, Counters, Ended, JobId, NewJob, Token
 from duly.core.names import key_of, suspect_key
+from duly.stores.postgres.arrays import Blobs, moments, texts, words
 
 T = TypeVar("T")
 
@@ -24,35 +25,35 @@ def seconds(span: timedelta | None) -> float | None:
     return None if span is None else max(-_LONGEST, min(span.total_seconds(), _LONGEST))
 
 
-def column(values: Iterable[T | None]) -> list[T | None] | None:
+def filled(values: Iterable[T | None], form: Callable[[Iterable[T | None]], str]) -> str | None:
     """An array, or None where it would hold nothing but NULLs: unnest fills those in."""
     listed = list(values)
-    return listed if any(value is not None for value in listed) else None
+    return form(listed) if any(value is not None for value in listed) else None
 
 
 def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict[str, Any]:
     """The parameters of enqueue_jobs.sql."""
     holders: list[Token] = sorted({job.holder for job in jobs if job.holder is not None})
     return {
-        "queues": [job.queue for job in jobs],
-        "queue_keys": [queue_key(job.queue) for job in jobs],
-        "suspect_keys": [lane_of_suspects(job.queue) for job in jobs],
-        "tasks": [job.task for job in jobs],
-        "task_keys": [queue_key(job.task) for job in jobs],
-        "args": [job.args for job in jobs],
-        "priorities": [job.priority for job in jobs],
-        "delays": column(seconds(job.delay) for job in jobs),
-        "run_at": column(job.run_at for job in jobs),
-        "expires": column(seconds(job.expires) for job in jobs),
-        "timeouts": column(seconds(job.timeout) for job in jobs),
-        "attempts": column(job.attempts for job in jobs),
-        "tenants": column(job.tenant or None for job in jobs),
+        "queues": texts([job.queue for job in jobs]),
+        "queue_keys": words([queue_key(job.queue) for job in jobs]),
+        "suspect_keys": words([lane_of_suspects(job.queue) for job in jobs]),
+        "tasks": texts([job.task for job in jobs]),
+        "task_keys": words([queue_key(job.task) for job in jobs]),
+        "args": Blobs([job.args for job in jobs]),
+        "priorities": words([job.priority for job in jobs]),
+        "delays": filled((seconds(job.delay) for job in jobs), words),
+        "run_at": filled((job.run_at for job in jobs), moments),
+        "expires": filled((seconds(job.expires) for job in jobs), words),
+        "timeouts": filled((seconds(job.timeout) for job in jobs), words),
+        "attempts": filled((job.attempts for job in jobs), words),
+        "tenants": filled((job.tenant or None for job in jobs), texts),
         # Names hold no line ends.
-        "tags": column("\n".join(job.tags) or None for job in jobs),
-        "correlations": column(job.correlation_id for job in jobs),
-        "holder_incarnations": [holder.incarnation for holder in holders],
-        "holder_ids": [holder.job for holder in holders],
-        "holder_runs": [holder.run for holder in holders],
+        "tags": filled(("\n".join(job.tags) or None for job in jobs), texts),
+        "correlations": filled((job.correlation_id for job in jobs), texts),
+        "holder_incarnations": words([holder.incarnation for holder in holders]),
+        "holder_ids": words([holder.job for holder in holders]),
+        "holder_runs": words([holder.run for holder in holders]),
         "own": own,
         "now": now,
     }
@@ -61,43 +62,46 @@ def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict
 def ends(ended: Iterable[Ended]) -> dict[str, Any]:
     """The parameters of exchange_jobs.sql that describe ends, in the order in which rows are locked."""
     rows = [end for _, end in sorted({(end.id, end.run): end for end in ended}.items())]
-
-    def of(value: Callable[[Ended], T | None]) -> list[T | None] | None:
-        return column(map(value, rows))
-
+    results = [end.result for end in rows]
+    errors = [end.error for end in rows] if any(end.error for end in rows) else []
     return {
-        "ids": [end.id for end in rows],
-        "runs": [end.run for end in rows],
-        "events": [str(end.event) for end in rows],
-        "states": [str(end.to) for end in rows],
-        "failed": [end.counters.failed for end in rows],
-        "lost": [end.counters.lost for end in rows],
-        "interrupted": [end.counters.interrupted for end in rows],
-        "snoozed": [end.counters.snoozed for end in rows],
-        "delays": of(lambda end: seconds(end.delay)),
-        "results": of(lambda end: end.result),
-        "reasons": of(lambda end: end.reason),
-        "notes": of(lambda end: end.note),
-        "error_types": of(lambda end: end.error and end.error.type),
-        "error_messages": of(lambda end: end.error and end.error.message),
-        "tracebacks": of(lambda end: end.error and end.error.traceback),
-        "fingerprints": of(lambda end: end.error and end.error.fingerprint),
-        "elapsed": of(lambda end: seconds(end.elapsed)),
+        "ids": words([end.id for end in rows]),
+        "runs": words([end.run for end in rows]),
+        "events": words([end.event for end in rows]),
+        "states": words([end.to for end in rows]),
+        "failed": _counts([end.counters.failed for end in rows]),
+        "lost": _counts([end.counters.lost for end in rows]),
+        "interrupted": _counts([end.counters.interrupted for end in rows]),
+        "snoozed": _counts([end.counters.snoozed for end in rows]),
+        "delays": filled((seconds(end.delay) for end in rows), words),
+        "results": Blobs(results) if any(result is not None for result in results) else None,
+        "reasons": filled((end.reason for end in rows), texts),
+        "notes": filled((end.note for end in rows), texts),
+        "error_types": filled((error.type if error else None for error in errors), texts),
+        "error_messages": filled((error.message if error else None for error in errors), texts),
+        "tracebacks": filled((error.traceback if error else None for error in errors), texts),
+        "fingerprints": filled((error.fingerprint if error else None for error in errors), texts),
+        "elapsed": filled((seconds(end.elapsed) for end in rows), words),
     }
+
+
+def _counts(values: list[int]) -> str | None:
+    """The functions take a missing counter as 0, which most are."""
+    return words(values) if any(values) else None
 
 
 NO_ENDS: Final = ends(())
 NO_CLAIM: Final[dict[str, Any]] = {
-    "queues": [],
-    "lanes": [],
-    "caps": [],
-    "sweeps": [],
+    "queues": "{}",
+    "lanes": "{}",
+    "caps": "{}",
+    "sweeps": "{}",
     "most": 0,
-    "unparked": [],
-    "jump_lanes": [],
-    "jump_from": [],
-    "jump_pos": [],
-    "jump_to": [],
+    "unparked": "{}",
+    "jump_lanes": "{}",
+    "jump_from": "{}",
+    "jump_pos": "{}",
+    "jump_to": "{}",
 }
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import ExecStatus
 
 from duly.core.errors import MigrationNeeded, UsageError
 from duly.stores.faults import ReadOnly
@@ -192,7 +193,9 @@ def rows_of(connection: psycopg.Connection[Any], text: bytes, parameters: Parame
     """Run one statement with a cursor of our own, whatever factories the connection has."""
     with psycopg.Cursor(connection, row_factory=psycopg.rows.tuple_row) as cursor:
         cursor.execute(text, parameters, prepare=False, binary=True)
-        return cursor.fetchall() if cursor.description else []
+        # Not by cursor.description, which describes every column at some cost.
+        found = cursor.pgresult is not None and cursor.pgresult.status == ExecStatus.TUPLES_OK
+        return cursor.fetchall() if found else []
 
 
 def _settings(url: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from duly.core.errors import LeaseLost
 from duly.core.job import ClaimRequest, Ended, Exchange, Incarnation, JobId, NewJob, Progress, Stored
 from duly.core.lifecycle import Outcome
 from duly.stores.postgres import columns
+from duly.stores.postgres.arrays import texts, words
 from duly.stores.postgres.database import Database, Row, rows_of
 from duly.stores.postgres.marks import Marks, Seen
 from duly.stores.postgres.statements import statement
@@ -51,22 +52,22 @@ class PostgresJobs:
     def exchange(
         self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None
     ) -> Exchange:
+        lanes = _lanes(request) if request else []
         with self._database.pool.link() as link:
             parameters = {
                 "incarnation": incarnation,
                 **(columns.ends(ended) if ended else columns.NO_ENDS),
-                **(_claim(request, link.marks) if request else columns.NO_CLAIM),
+                **(_claim(request, lanes, link.marks) if request else columns.NO_CLAIM),
                 "own": True,
                 "now": self._database.now(),
             }
             rows = self._database.call_on(link, "exchange_jobs", parameters)
-            exchange = _exchange(rows)
             if request:
-                self._learn(rows, parameters, link.marks)
-        return exchange
+                self._learn(rows, lanes, link.marks)
+        return _exchange(ended, rows)
 
     def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
-        rows = self._database.call("read_arguments", {"ids": list(ids)})
+        rows = self._database.call("read_arguments", {"ids": words(ids)})
         return {JobId(id): args for id, args in rows}
 
     def extend(self, incarnation: Incarnation, id: JobId, run: int, by: timedelta) -> bool:
@@ -87,11 +88,11 @@ class PostgresJobs:
             "report_progress",
             {
                 "incarnation": incarnation,
-                "ids": [told.id for told in latest],
-                "runs": [told.run for told in latest],
-                "done": [told.done for told in latest],
-                "of": [told.of for told in latest],
-                "notes": [told.note for told in latest],
+                "ids": words([told.id for told in latest]),
+                "runs": words([told.run for told in latest]),
+                "done": words([told.done for told in latest]),
+                "of": words([told.of for told in latest]),
+                "notes": texts([told.note for told in latest]),
                 "now": self._database.now(),
             },
         )
@@ -103,13 +104,13 @@ class PostgresJobs:
             found, self._stragglers = self._stragglers, 0
         return found
 
-    def _learn(self, rows: list[Row], parameters: dict[str, Any], marks: Marks) -> None:
+    def _learn(self, rows: list[Row], lanes: list[int], marks: Marks) -> None:
         taken = [row for row in rows if row[0] == "claimed"]
         for row in rows:
             if row[0] != "lane":
                 continue
             place = row[1]
-            lane = marks.lane(parameters["lanes"][place - 1])
+            lane = marks.lane(lanes[place - 1])
             mine = [other for other in taken if other[1] == place]
             seen = Seen(
                 wanted=row[10], taken=row[3], priority=row[4], pos=row[5], top=row[2], microseconds=row[6],
@@ -133,28 +134,32 @@ def stored(rows: list[Row], jobs: Sequence[NewJob]) -> list[Stored]:
     return [Stored(JobId(id), Outcome.created, columns.utc_or_none(run_at)) for id, run_at in rows]
 
 
-def _claim(request: ClaimRequest, marks: Marks) -> dict[str, Any]:
+def _lanes(request: ClaimRequest) -> list[int]:
     key = columns.lane_of_suspects if request.suspects else columns.queue_key
-    lanes = [key(claim.queue) for claim in request.queues]
+    return [key(claim.queue) for claim in request.queues]
+
+
+def _claim(request: ClaimRequest, lanes: list[int], marks: Marks) -> dict[str, Any]:
     now = time.monotonic()
     jumps = [(lane, jump) for lane in lanes for jump in marks.lane(lane).jumps()]
     return {
-        "queues": [claim.queue for claim in request.queues],
-        "lanes": lanes,
-        "caps": [claim.most for claim in request.queues],
-        "sweeps": [marks.lane(lane).sweep_due(now) for lane in lanes],
+        "queues": texts([claim.queue for claim in request.queues]),
+        "lanes": words(lanes),
+        "caps": words([claim.most for claim in request.queues]),
+        "sweeps": words([marks.lane(lane).sweep_due(now) for lane in lanes]),
         "most": request.most,
-        "unparked": [columns.queue_key(task) for task in request.unparked],
-        "jump_lanes": [lane for lane, _ in jumps],
-        "jump_from": [jump.low for _, jump in jumps],
-        "jump_pos": [jump.pos for _, jump in jumps],
-        "jump_to": [jump.high for _, jump in jumps],
+        "unparked": words([columns.queue_key(task) for task in request.unparked]),
+        "jump_lanes": words([lane for lane, _ in jumps]),
+        "jump_from": words([jump.low for _, jump in jumps]),
+        "jump_pos": words([jump.pos for _, jump in jumps]),
+        "jump_to": words([jump.high for _, jump in jumps]),
     }
 
 
-def _exchange(rows: list[Row]) -> Exchange:
+def _exchange(ended: Sequence[Ended], rows: list[Row]) -> Exchange:
+    lost = {(row[2], row[3]) for row in rows if row[0] == "lost"}
     return Exchange(
-        acked=frozenset((JobId(row[2]), row[3]) for row in rows if row[0] == "acked"),
+        acked=frozenset((end.id, end.run) for end in ended if (end.id, end.run) not in lost),
         claimed=tuple(columns.claimed_job(row) for row in rows if row[0] == "claimed"),
         wishes=tuple(JobId(row[2]) for row in rows if row[0] == "wish"),
     )

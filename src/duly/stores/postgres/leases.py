@@ -10,6 +10,7 @@ from msgspec import json
 
 from duly.core.job import Incarnation, JobId, WorkerInfo
 from duly.core.leases import Beat
+from duly.stores.postgres.arrays import words
 from duly.stores.postgres.columns import queue_key, seconds
 from duly.stores.postgres.database import Database
 
@@ -42,7 +43,7 @@ class PostgresLeases:
         return Incarnation(rows[0][0])
 
     def beat(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]:
-        parameters = {"incarnations": sorted(set(incarnations)), "now": self._database.now()}
+        parameters = {"incarnations": words(sorted(set(incarnations))), "now": self._database.now()}
         return frozenset(Incarnation(row[0]) for row in self._database.call("beat_workers", parameters))
 
     def beats(self) -> list[Beat]:

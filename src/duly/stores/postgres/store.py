@@ -104,11 +104,11 @@ class PostgresStore:
 
     def complete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool:
         text, parameters = self._completing(incarnation, ended)
-        return any(row[0] == "acked" for row in self._on(connection, text, parameters))
+        return not any(row[0] == "lost" for row in self._on(connection, text, parameters))
 
     async def acomplete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool:
         text, parameters = self._completing(incarnation, ended)
-        return any(row[0] == "acked" for row in await self._aon(connection, text, parameters))
+        return not any(row[0] == "lost" for row in await self._aon(connection, text, parameters))
 
     def close(self) -> None:
         self._database.close()

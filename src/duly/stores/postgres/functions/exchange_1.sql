@@ -31,7 +31,7 @@ begin
     end if;
     if cardinality(p_ids) > 0 then
         return query
-        select 'acked', null::int, a.id, a.run, null::int, null::bigint, null::int, null::int, null::int, null::int, null::int,
+        select 'lost', null::int, a.id, a.run, null::int, null::bigint, null::int, null::int, null::int, null::int, null::int,
                null::interval, null::timestamptz, null::timestamptz, null, null, null, null::text[], null, null::bytea
           from apply_ends_1(array_fill(p_incarnation, array[cardinality(p_ids)]), p_ids, p_runs, p_events, p_states, p_failed,
                             p_lost, p_interrupted, p_snoozed, p_delays, p_results, p_reasons, p_notes, p_error_types,

@@ -1,6 +1,7 @@
--- One row of an exchange's answer. kind: acked (id, run) · claimed (all but place) · wish (id) · lane (place = its number in
--- the request, run = rows taken from it, priority and pos = the last of them, id = the highest position given out before,
--- failed = microseconds spent, lost = 1 when the scan began at the very front, attempts = rows wanted).
+-- One row of an exchange's answer. kind: lost (id, run: an end whose token is not live) · claimed (all) · wish (id) ·
+-- lane (place = its number in the request, run = rows taken from it, priority and pos = the last of them, id = the highest
+-- position given out before, failed = microseconds spent, lost = 1 when the scan began at the very front, attempts = rows
+-- wanted).
 -- Lock: none. Index: none. Differs: PostgreSQL only.
 create type {schema}.exchanged_1 as (
     kind text, place int, id bigint, run int, priority int, pos bigint, failed int, lost int, interrupted int, snoozed int,

@@ -27,10 +27,10 @@ begin
                array_agg(case when event = 'lose' then extract(epoch from p_now - claimed_at)::float8 end) as elapsed
           from held
     )
-    select count(*) into v_moved
-      from listed l cross join lateral apply_ends_1(
+    select coalesce(max(cardinality(l.ids)), 0) - count(a.id) into v_moved
+      from listed l left join lateral apply_ends_1(
         l.incarnations, l.ids, l.runs, l.events, l.states, l.failed, l.lost, l.interrupted, l.snoozed, null, null, l.reasons,
-        null, null, null, null, null, l.elapsed, false, p_now) a
+        null, null, null, null, null, l.elapsed, false, p_now) a on true
      where l.ids is not null;
     return v_moved;
 end

@@ -286,6 +286,8 @@ create table {schema}.queue (
 -- include: functions/abandon_unknown_1.sql
 -- include: functions/advance_operation_1.sql
 -- include: functions/announce_dead_1.sql
+-- include: functions/apply_any_ends_1.sql
+-- include: functions/apply_completions_1.sql
 -- include: functions/apply_ends_1.sql
 -- include: functions/arguments_1.sql
 -- include: functions/ask_cancel_1.sql

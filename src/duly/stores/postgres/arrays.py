@@ -1,0 +1,65 @@
+"""Python values as PostgreSQL's array texts, and bytes as a binary array: much quicker than the driver's general ones.
+
+Knows no statement: every parameter is cast to its type there.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+import psycopg
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
+_BYTEA: Final = 17
+_BYTEA_ARRAY: Final = 1001
+
+
+class Blobs:
+    """An array of byte strings, sent as it is."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Sequence[bytes | None]) -> None:
+        self.values = values
+
+
+class _BlobsDumper(Dumper):
+    format = Format.BINARY
+    oid = _BYTEA_ARRAY
+
+    def dump(self, obj: Blobs) -> bytes:
+        if not obj.values:
+            return struct.pack(">iii", 0, 0, _BYTEA)
+        parts = [struct.pack(">iiiii", 1, int(None in obj.values), _BYTEA, len(obj.values), 1)]
+        for value in obj.values:
+            if value is None:
+                parts.append(b"\xff\xff\xff\xff")
+            else:
+                parts += (len(value).to_bytes(4, "big"), value)
+        return b"".join(parts)
+
+
+psycopg.adapters.register_dumper(Blobs, _BlobsDumper)
+
+
+def words(values: Iterable[object]) -> str:
+    """Numbers, booleans and names of our own, none of which needs quotes; None is NULL."""
+    return "{" + ",".join(["null" if value is None else str(value) for value in values]) + "}"
+
+
+def texts(values: Iterable[str | None]) -> str:
+    """Any text."""
+    return "{" + ",".join(["null" if value is None else _quoted(value) for value in values]) + "}"
+
+
+def moments(values: Iterable[datetime | None]) -> str:
+    """Aware times."""
+    return "{" + ",".join(["null" if value is None else f'"{value.isoformat()}"' for value in values]) + "}"
+
+
+def _quoted(text: str) -> str:
+    if "\\" in text or '"' in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
