@@ -16,7 +16,7 @@ from duly.core import defaults
 from duly.core.errors import UsageError
 from duly.core.names import check_name
 
-PREFETCH: Final = 500
+PREFETCH: Final = 1000
 """Jobs waiting in the process when they take next to no time."""
 
 
