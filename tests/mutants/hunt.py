@@ -5,16 +5,13 @@
 Exit 0: everything passed, the mutant lives. 1: a case failed; its name is printed. Anything else: it does not even run.
 """
 
-import shutil
 import sys
-import tempfile
-from pathlib import Path
 
 from duly.testing import conformance
 from duly.testing.conformance import Case
 from tests.conformance.places import Place, postgres_place, sqlite_place
+from tests.folders import fast_folder
 
-MEMORY = Path("/dev/shm")
 # A mutant breaks one promise: with everything broken, any test would do.
 SIGNS_OF_LIFE = ("an_enqueued_job_is_ready", "a_claim_from_an_empty_queue_is_empty")
 
@@ -47,11 +44,8 @@ def main(arguments: list[str]) -> int:
     store, areas = arguments[0], arguments[1].split(",")
     if store == "postgres":
         return hunt(postgres_place(arguments[2]), areas)
-    folder = Path(tempfile.mkdtemp(prefix="duly-mutant-", dir=MEMORY if MEMORY.is_dir() else None))
-    try:
+    with fast_folder() as folder:
         return hunt(sqlite_place(folder, "truncate"), areas)
-    finally:
-        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -250,6 +250,18 @@ def the_same_end_sent_twice_is_acknowledged_and_applied_once(bench: Bench) -> No
     assert [bench.picture(id) for id in ids] == before
 
 
+def the_same_end_twice_in_one_exchange_is_applied_once(bench: Bench) -> None:
+    worker = bench.worker()
+    ids = bench.put_many(len(USUAL))
+    ends = [ended(job, event) for job, event in zip(bench.claim(worker, len(USUAL)), USUAL, strict=True)]
+
+    acked = bench.end(worker, *ends, *ends)
+
+    assert acked == {(id, 1) for id in ids}
+    assert bench.states(ids) == list(USUAL.values())
+    assert all(len(bench.history(id)) <= 1 for id in ids)
+
+
 def a_lost_reply_is_made_good_by_sending_the_same_exchange_again(bench: Bench) -> None:
     worker = bench.worker()
     first, second, third = bench.put_many(3)

@@ -424,14 +424,13 @@ def announcing_again_does_not_renew_the_notice(bench: Bench) -> None:
 
 def a_later_letter_does_not_renew_the_notice_of_an_earlier_one(bench: Bench) -> None:
     first = _bury(bench)
-    bench.clock.advance(24 * DAY)
-    bench.store.upkeep.announce_dead({}, 30 * DAY, PURGE_NOTICE)
+    bench.clock.advance(3 * DAY)
     second = _bury(bench)
-    for _ in range(26):
-        bench.clock.advance(DAY)
+    for wait in (21 * DAY, 3 * DAY, 4 * DAY + MINUTE):
+        bench.clock.advance(wait)
         bench.store.upkeep.announce_dead({}, 30 * DAY, PURGE_NOTICE)
-        _retain(bench)
 
+    assert _retain(bench) == 1
     assert bench.states([first, second]) == [None, State.dead]
 
 
