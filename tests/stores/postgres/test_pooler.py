@@ -110,3 +110,20 @@ def test_the_longer_verbs_work_behind_a_transaction_pooler(pooled_url: str) -> N
     assert store.inspection.counts()[0].ready == 1
     assert store.inspection.describe()["server"].startswith("PostgreSQL")
     store.close()
+
+
+def test_statements_are_prepared_only_where_the_session_is_ours(url: str, pooled_url: str) -> None:
+    prepared = {}
+    for place, address in (("direct", url), ("pooled", pooled_url)):
+        store = PostgresStore(address)
+        for _ in range(10):
+            put(store)
+        with store.transaction() as connection:
+            row = connection.execute(
+                "select count(*) from pg_prepared_statements where name like '_pg3%'"
+            ).fetchone()
+        prepared[place] = row
+        store.close()
+
+    assert prepared["direct"] != (0,)
+    assert prepared["pooled"] == (0,)

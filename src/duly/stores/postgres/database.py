@@ -25,6 +25,7 @@ Row = tuple[Any, ...]
 Parameters = Mapping[str, Any]
 
 _TRIES: Final = 8
+_PREPARE_AFTER: Final = 3
 _SCHEME: Final = re.compile(r"^postgres(?:ql)?(?:\+[a-z0-9_]+)?://", re.IGNORECASE)
 # A dead peer is noticed within half a minute, by the kernel, whatever the statement.
 _CONNECTION: Final[dict[str, Any]] = {
@@ -78,7 +79,12 @@ class Database:
         vars(connection)["_pool"] = None
         try:
             connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-            connection.execute("set timezone to 'UTC'")
+            told = connection.execute(
+                "select set_config('TimeZone', 'UTC', false), pg_backend_pid()"
+            ).fetchone()
+            if told is not None and told[1] == connection.info.backend_pid:
+                # A pooler names itself instead of the backend: behind it, our prepared statement may be another's.
+                connection.prepare_threshold = _PREPARE_AFTER
             self._check_positions(connection)
         except psycopg.Error as error:
             connection.close()
@@ -118,9 +124,9 @@ class Database:
     def _run(self, link: Link, text: bytes, parameters: Parameters) -> list[Row]:
         connection = link.connection
         if not self._explicit:
-            return rows_of(connection, text, parameters)
+            return rows_of(connection, text, parameters, prepare=None)
         with connection.transaction():
-            return rows_of(connection, text, parameters)
+            return rows_of(connection, text, parameters, prepare=None)
 
     def fault(self, error: psycopg.Error | UnicodeError, link: Link) -> Exception:
         """Our error for the driver's; drops a connection that leads to a read-only node."""
@@ -189,10 +195,15 @@ def behind(schema: str, sequence: str, highest: int) -> str:
     )
 
 
-def rows_of(connection: psycopg.Connection[Any], text: bytes, parameters: Parameters) -> list[Row]:
-    """Run one statement with a cursor of our own, whatever factories the connection has."""
+def rows_of(
+    connection: psycopg.Connection[Any], text: bytes, parameters: Parameters, *, prepare: bool | None = False
+) -> list[Row]:
+    """Run one statement with a cursor of our own, whatever factories the connection has.
+
+    `prepare=None` leaves it to the connection whether a statement that comes often is prepared.
+    """
     with psycopg.Cursor(connection, row_factory=psycopg.rows.tuple_row) as cursor:
-        cursor.execute(text, parameters, prepare=False, binary=True)
+        cursor.execute(text, parameters, prepare=prepare, binary=True)
         # Not by cursor.description, which describes every column at some cost.
         found = cursor.pgresult is not None and cursor.pgresult.status == ExecStatus.TUPLES_OK
         return cursor.fetchall() if found else []
