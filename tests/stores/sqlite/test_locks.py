@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from duly.core.errors import StoreUnreachable, UsageError
+from duly.core.job import NewJob
 from duly.stores.faults import Transient
 from duly.stores.sqlite.locks import FileQueue
 from duly.stores.sqlite.store import SQLiteStore
@@ -256,3 +257,19 @@ def test_the_process_queue_gives_up_at_its_deadline_and_is_free_after(tmp_path: 
     third.release()
     for queue in (holder, second, third):
         queue.close()
+
+
+def test_a_large_batch_needs_the_file_alone_only_for_its_commit(open_store: Open, connect: Connect) -> None:
+    store = open_store("truncate", busy_timeout=0.3)
+    put(store)
+    reader = connect(isolation_level=None)
+    reader.execute("begin")
+    reader.execute("select count(*) from duly_job").fetchall()
+    # More than the cache holds: 60 MB against 32 MB.
+    large = NewJob("default", "ok", b'"' + b"x" * 200_000 + b'"')
+
+    with pytest.raises(Transient, match="reader keeps it open"):
+        store.jobs.enqueue([large] * 300)
+
+    reader.execute("commit")
+    assert store.inspection.counts()[0].ready == 1

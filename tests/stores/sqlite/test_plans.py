@@ -122,7 +122,9 @@ def test_hot_statements_search_and_never_scan_or_sort(filled: Path, analysed: bo
 
             for step in wanted:
                 assert any(line.startswith(step) for line in plan), (name, step, plan)
-            tables = [line for line in plan if re.match(r"SCAN (?!asked|lane|known|json_each|w\b|CONSTANT)", line)]
+            tables = [
+                line for line in plan if re.match(r"SCAN (?!asked|lane|known|json_each|w\b|CONSTANT)", line)
+            ]
             assert not tables, (name, plan)
             sorts = [line for line in plan if "TEMP B-TREE" in line]
             assert not sorts or name in {"select_these_ready", "select_wishes"}, (name, plan)

@@ -19,6 +19,8 @@ _SETTINGS: Final = (
     # A mapped database turns a full or failing disk into SIGBUS.
     "pragma mmap_size = 0",
     f"pragma journal_size_limit = {_WAL_LIMIT}",
+    # A large transaction that spilled would need the file alone before its commit, and fail beside a reader.
+    "pragma cache_spill = off",
 )
 _JOURNALS: Final[dict[Journal, str]] = {
     "wal": "pragma journal_mode = wal",

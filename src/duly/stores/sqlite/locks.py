@@ -105,7 +105,8 @@ class FileQueue:
             if request.granted.wait(max(0.0, deadline - time.monotonic())):
                 return True
         except BaseException:
-            self._abandon(request)
+            if not self._abandon(request):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
             raise
         return not self._abandon(request)
 
