@@ -259,6 +259,8 @@ def test_the_process_queue_gives_up_at_its_deadline_and_is_free_after(tmp_path: 
         queue.close()
 
 
+# A cache that spills beside a reader waits for it page by page: a minute here.
+@pytest.mark.timeout(20)
 def test_a_large_batch_needs_the_file_alone_only_for_its_commit(open_store: Open, connect: Connect) -> None:
     store = open_store("truncate", busy_timeout=0.3)
     put(store)
