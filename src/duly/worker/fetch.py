@@ -15,7 +15,7 @@ from duly.worker.options import PREFETCH, Plan
 
 _TINY: Final = 0.02
 _TINY_SHARE: Final = 0.05
-_LEARN: Final = 0.05
+_LEARN: Final = 0.1
 # Jobs of a kind without a free slot that may be claimed in passing from a queue of several kinds.
 _PASSING: Final = 4
 # Prefetched jobs must start well before "unstarted" sends them back.
@@ -45,7 +45,7 @@ class QueueState:
         self.slow += ((elapsed > _TINY) - self.slow) * _LEARN
         self.window_count += 1
         passed = now - self.window_from
-        if passed >= 0.2:
+        if passed >= 0.05:
             # A long pause says nothing about how fast the slots are.
             if passed < 2:
                 self.rate = self.window_count / passed
