@@ -6,12 +6,14 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 import psycopg
 import pytest
 
+from duly import App, UsageError
 from duly.core.job import ClaimedJob, Counters, Incarnation, JobId
-from duly.core.leases import Beat
+from duly.core.leases import Beat, Watch
 from duly.core.lifecycle import Event, State
 from duly.testing.conformance import Bench
 from duly.testing.conformance.bench import (
@@ -25,6 +27,7 @@ from duly.testing.conformance.bench import (
     ended,
     together,
 )
+from duly.worker.options import WorkerOptions, plan
 
 
 @pytest.mark.parametrize(
@@ -198,3 +201,37 @@ def test_a_healthy_job_is_never_taken_back_for_its_age(bench: Bench) -> None:
 
     assert bench.end(worker, ended(claimed, Event.complete)) == {(id, 1)}
     assert bench.history(id) == []
+
+
+@pytest.mark.parametrize(
+    ("lease", "heartbeat", "fits"), [(30, 5, True), (9, 3, True), (8, 3, False), (1, 1, False)]
+)
+def test_a_lease_that_two_late_heartbeats_could_end_is_refused_with_the_fix(
+    tmp_path: Path, lease: int, heartbeat: int, fits: bool
+) -> None:
+    app = App(f"sqlite:///{tmp_path / 'jobs.db'}")
+    options = WorkerOptions(lease=lease * SECOND, heartbeat=heartbeat * SECOND)
+
+    if fits:
+        assert plan(options, app.settings, []).lease == lease
+    else:
+        with pytest.raises(UsageError, match=f"write a lease of '{3 * heartbeat}s' or more"):
+            plan(options, app.settings, [])
+
+
+def test_a_job_longer_than_its_lease_is_never_dead_while_its_worker_beats(bench: Bench) -> None:
+    worker, other = bench.worker(lease=9 * SECOND), bench.worker(lease=9 * SECOND)
+    id = bench.put(attempts=1, timeout=300 * SECOND)
+    claimed = bench.claim_one(worker)
+    watch = Watch()
+
+    for second in range(0, 120, 3):
+        overdue = watch.overdue(bench.store.leases.beats(), float(second), 9.0)
+        assert bench.store.leases.reap(overdue, POISON) == 0
+        bench.store.upkeep.sweep(HOUR, POISON, timedelta(0))
+        assert bench.claim(other, 1) == bench.claim(other, 1, suspects=True) == ()
+        bench.store.leases.beat([worker, other])
+        bench.clock.advance(3 * SECOND)
+
+    assert bench.end(worker, ended(claimed, Event.complete)) == {(id, 1)}
+    assert bench.state(id) is State.completed
