@@ -58,7 +58,8 @@ def measure(kind: str, url: str, folder: Path, reports: int, resets: int) -> lis
         wait_for(lambda: log.stat().st_size >= 16, 30, "the first reset")
         for number in range(resets):
             reset.enqueue(time.time())
-            wait_for(lambda: log.stat().st_size >= 16 * (number + 2), 30, "a reset")
+            wanted = 16 * (number + 2)
+            wait_for(lambda wanted=wanted: log.stat().st_size >= wanted, 30, "a reset")  # type: ignore[misc]
             time.sleep(0.05)
     finally:
         worker.send_signal(signal.SIGTERM)
