@@ -8,11 +8,12 @@ from functools import partial
 import psycopg
 import pytest
 
-from duly.core.errors import MigrationNeeded, StoreUnreachable, UsageError
+from duly.core.errors import LeaseLost, MigrationNeeded, StoreUnreachable, UsageError
 from duly.core.filters import Filter
-from duly.core.job import NewJob
+from duly.core.job import NewJob, Token
 from duly.core.lifecycle import Event, State
 from duly.stores.faults import DataFault, ReadOnly, Transient
+from duly.stores.postgres import schema
 from duly.stores.postgres.store import PostgresStore
 from tests.services import Mode, PostgresServer
 from tests.stores.postgres.acts import MINUTE, Proxy, claim, ended, put, request, states, together, worker
@@ -108,6 +109,39 @@ def test_many_processes_may_migrate_an_empty_database_at_once(postgres_url: str,
 
     assert sorted(map(len, applied)) == [0] * 7 + [stores[0].schema.wanted()]
     put(stores[0])
+
+
+def test_a_migration_that_was_changed_after_the_fact_is_refused(store: PostgresStore) -> None:
+    with store.transaction() as connection:
+        connection.execute("update duly.schema_version set checksum = 'other' where version = 1")
+
+    with pytest.raises(UsageError, match="another text"):
+        store.schema.migrate()
+
+
+def test_a_migration_that_finds_its_lock_taken_says_so(
+    store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "_PATIENCE", 0.1)
+    with psycopg.connect(url) as other:
+        other.execute("select pg_advisory_xact_lock(hashtextextended('duly migrate duly', 0))")
+
+        with pytest.raises(StoreUnreachable, match="locked by another session"):
+            store.schema.migrate()
+
+
+def test_a_lost_holder_in_a_later_thousand_takes_all_back(store: PostgresStore) -> None:
+    me = worker(store)
+    (id,) = put(store)
+    (job,) = claim(store, me)
+    plain = NewJob("default", "ok", b"{}")
+    orphan = NewJob("default", "ok", b"{}", holder=Token(me, job.id, job.run + 1))
+
+    with pytest.raises(LeaseLost):
+        store.jobs.enqueue([plain] * 1_500 + [orphan])
+
+    assert [count.ready for count in store.inspection.counts()] == [0]
+    assert states(store, [id]) == [State.running]
 
 
 def test_the_text_of_the_migrations_is_all_that_a_database_needs(postgres_url: str, open_store: Open) -> None:
@@ -260,7 +294,7 @@ def test_a_forked_child_opens_connections_of_its_own(url: str) -> None:
     # In a process of its own, because a test process with threads must not fork.
     script = """
         import os, sys
-        from duly.core.job import NewJob
+        from duly.core.job import NewJob, Token
         from duly.stores.postgres.store import PostgresStore
 
         store = PostgresStore(sys.argv[1])

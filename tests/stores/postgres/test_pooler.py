@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from duly.core.lifecycle import Event, State
+from duly.stores.postgres.listener import PostgresListener
 from duly.stores.postgres.store import PostgresStore
 from tests.conftest import without_service
 from tests.services import PostgresServer
@@ -127,3 +128,19 @@ def test_statements_are_prepared_only_where_the_session_is_ours(url: str, pooled
 
     assert prepared["direct"] != (0,)
     assert prepared["pooled"] == (0,)
+
+
+def test_a_listener_behind_a_pooler_leaves_the_worker_to_its_polling(pooled_url: str, url: str) -> None:
+    store = PostgresStore(pooled_url)
+    listener = store.listen(lambda: None)
+    assert isinstance(listener, PostgresListener)
+
+    wait_until(lambda: not listener.running)
+    listener.idle(True)
+
+    assert any("pooler" in warning for warning in store.inspection.warnings())
+    direct = PostgresStore(url)
+    assert not any("pooler" in warning for warning in direct.inspection.warnings())
+    listener.close()
+    direct.close()
+    store.close()

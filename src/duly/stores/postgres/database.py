@@ -5,10 +5,10 @@ a function that depends on it refuses and the call is made again inside an expli
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -21,6 +21,7 @@ from duly.stores.postgres.pool import Link, Pool
 from duly.stores.postgres.statements import check_schema, migrations, quoted, statement
 from duly.stores.protocol import Clock
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 Parameters = Mapping[str, Any]
 
@@ -48,6 +49,8 @@ class Database:
         self._clock = clock
         self._settings = _settings(url)
         self._explicit = False
+        self.pooled = False
+        """Whether a pooler stands between us and the server, as seen when connecting."""
         self.pool = Pool(self.connect, pool)
 
     @property
@@ -85,6 +88,8 @@ class Database:
             if told is not None and told[1] == connection.info.backend_pid:
                 # A pooler names itself instead of the backend: behind it, our prepared statement may be another's.
                 connection.prepare_threshold = _PREPARE_AFTER
+            else:
+                self.pooled = True
             self._check_positions(connection)
         except psycopg.Error as error:
             connection.close()
@@ -106,6 +111,18 @@ class Database:
         """Run queries/NAME.sql as one transaction and return its rows."""
         with self.pool.link() as link:
             return self.call_on(link, name, parameters)
+
+    def call_together(
+        self, name: str, calls: Sequence[Parameters], accept: Callable[[list[Row]], T]
+    ) -> list[T]:
+        """Run one statement several times in one transaction: all or nothing, also when `accept` raises."""
+        text = statement(name, self.schema)
+        with self.pool.link() as link:
+            try:
+                with link.connection.transaction():
+                    return [accept(rows_of(link.connection, text, parameters)) for parameters in calls]
+            except (psycopg.Error, UnicodeError) as error:
+                raise self.fault(error, link) from error
 
     def call_on(self, link: Link, name: str, parameters: Parameters | None = None) -> list[Row]:
         """As `call`, on a connection that the caller holds."""

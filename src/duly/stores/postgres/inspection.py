@@ -125,6 +125,11 @@ class PostgresInspection:
     def warnings(self) -> list[str]:
         rows = self._database.call("find_warnings", {"process": datetime.now(UTC)})
         found = [_warning(kind, detail, number, self._database.schema) for kind, detail, number in rows]
+        if self._database.pooled:
+            found.append(
+                "this URL leads through a connection pooler, where workers cannot be woken and poll instead: "
+                "give workers a URL of the server itself, or say notify=False to keep it so"
+            )
         return [warning for warning in found if warning]
 
     def _records(self, ids: Sequence[JobId]) -> dict[JobId, JobRecord]:

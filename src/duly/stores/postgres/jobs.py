@@ -16,9 +16,8 @@ from duly.core.job import ClaimRequest, Ended, Exchange, Incarnation, JobId, New
 from duly.core.lifecycle import Outcome
 from duly.stores.postgres import columns
 from duly.stores.postgres.arrays import texts, words
-from duly.stores.postgres.database import Database, Row, rows_of
+from duly.stores.postgres.database import Database, Row
 from duly.stores.postgres.marks import Marks, Seen
-from duly.stores.postgres.statements import statement
 
 _EVERY: Final = 1.0
 """Seconds between two scans of a lane from the very front, at least."""
@@ -40,14 +39,12 @@ class PostgresJobs:
         if len(jobs) <= ENQUEUE_BATCH:
             parameters = columns.new_jobs(jobs, own=True, now=self._database.now())
             return stored(self._database.call("enqueue_jobs", parameters), jobs)
-        answers: list[Stored] = []
-        text = statement("enqueue_jobs", self._database.schema)
-        with self._database.transaction() as connection:
-            for start in range(0, len(jobs), ENQUEUE_BATCH):
-                part = jobs[start : start + ENQUEUE_BATCH]
-                parameters = columns.new_jobs(part, own=True, now=self._database.now())
-                answers += stored(rows_of(connection, text, parameters), part)
-        return answers
+        parts = [jobs[start : start + ENQUEUE_BATCH] for start in range(0, len(jobs), ENQUEUE_BATCH)]
+        calls = [columns.new_jobs(part, own=True, now=self._database.now()) for part in parts]
+        left = iter(parts)
+        # Looked at before the commit: a lost holder in a later part takes back the earlier ones.
+        answers = self._database.call_together("enqueue_jobs", calls, lambda rows: stored(rows, next(left)))
+        return [one for answer in answers for one in answer]
 
     def exchange(
         self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None

@@ -16,7 +16,6 @@ from typing import Any, Final
 import psycopg
 from psycopg.pq import ExecStatus
 
-from duly.core.errors import DulyError
 from duly.stores.postgres.database import Database
 from duly.stores.postgres.statements import statement
 
@@ -31,6 +30,8 @@ _COVERED: Final = 0.5
 _CROWDED: Final = (0.02, 0.25)
 """The same while a producer's open transaction is in the way: poll meanwhile, slower and slower."""
 _BACKOFF: Final = (0.1, 10.0)
+_PATIENCE: Final = 2.0
+"""Seconds that `close` waits: the thread may be connecting to a server that is away."""
 
 
 class Silence:
@@ -66,6 +67,11 @@ class PostgresListener:
         self._thread = threading.Thread(target=self._run, name="duly-listener", daemon=True)
         self._thread.start()
 
+    @property
+    def running(self) -> bool:
+        """Whether it listens, or tries to."""
+        return self._thread.is_alive()
+
     def idle(self, yes: bool) -> None:
         if yes == (self._idle_since is not None):
             return
@@ -74,14 +80,15 @@ class PostgresListener:
         self._wake()
 
     def close(self) -> None:
-        """Ends the thread and its connection; waits for both."""
+        """Ends the thread and its connection; waits a little for both."""
         self._closing = True
         self._wake()
         if self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(_PATIENCE)
             self._database.pool.resize(1)
-        self._wake_in.close()
-        self._wake_out.close()
+        if not self._thread.is_alive():
+            self._wake_in.close()
+            self._wake_out.close()
 
     def _wake(self) -> None:
         try:
@@ -95,7 +102,7 @@ class PostgresListener:
             began = time.monotonic()
             try:
                 self._listen()
-            except (psycopg.Error, DulyError, Deaf, OSError):
+            except Exception:  # whatever it was: the worker polls meanwhile
                 self.reconnects += 1
                 wait = _BACKOFF[0] if time.monotonic() - began > _PULSE else min(2 * wait, _BACKOFF[1])
                 self._pause(wait * random.uniform(0.5, 1.0))
@@ -108,6 +115,11 @@ class PostgresListener:
 
     def _listen(self) -> None:
         connection = self._database.connect()
+        if self._database.pooled:
+            # Neither the bell nor the door survives a pooler: everyone polls, `check` says so.
+            connection.close()
+            self._closing = True
+            return
         try:
             session = _Session(connection, self._database, self._wake_out)
             # What was enqueued while nobody listened.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import psycopg
 
-from duly.core.errors import StoreUnreachable
+from duly.core.errors import StoreUnreachable, UsageError
 from duly.stores.postgres import translation
 from duly.stores.postgres.columns import queue_key
 from duly.stores.postgres.database import Database, migration_needed, rows_of
@@ -112,6 +112,12 @@ class PostgresSchema:
     def _check(self, applied: Mapping[int, str]) -> None:
         if applied and max(applied) > self.wanted():
             raise migration_needed(self._database.schema, self._database.where, max(applied), self.wanted())
+        for migration in migrations():
+            if applied.get(migration.version, migration.checksum) != migration.checksum:
+                raise UsageError(
+                    f"migration {migration.version} of schema {self._database.schema!r} was applied from another text "
+                    "than this release's; install the release that made the schema, or use another schema"
+                )
 
     def _record(self, connection: psycopg.Connection[Any], migration: Migration) -> None:
         parameters = {"version": migration.version, "name": migration.name, "checksum": migration.checksum}

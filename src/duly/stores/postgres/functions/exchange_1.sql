@@ -28,6 +28,9 @@ begin
         perform require_read_committed_1();
         select w.known || '{}', w.progress_at < v_now - w.heartbeat into v_known, v_stale
           from worker w where w.incarnation = p_incarnation for key share;
+        if v_stale then
+            update worker set progress_at = v_now where incarnation = p_incarnation;
+        end if;
     end if;
     if cardinality(p_ids) > 0 then
         return query
@@ -47,9 +50,6 @@ begin
     end if;
     if v_known is null then
         return;
-    end if;
-    if v_stale then
-        update worker set progress_at = v_now where incarnation = p_incarnation;
     end if;
     if v_left > 0 then
         select array_agg(p.target), array_agg(p.key) filter (where p.target like 'task:%') into v_paused, v_paused_tasks

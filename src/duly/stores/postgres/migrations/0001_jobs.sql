@@ -1,6 +1,9 @@
 -- The tables of jobs. The state of a job is the table it stands in; a transition is a delete here and an insert there.
 -- Lock: none but this migration's own. Hot tables have exactly one index per access path, none of them partial, so that
 -- no statement ever has a second plan. Differs: SQLite has one sequence row instead of two sequences.
+-- Whoever may use the schema may see whether it fits.
+grant select on {schema}.schema_version to public;
+
 create sequence {schema}.pos as bigint;
 create sequence {schema}.incarnation as bigint;
 
