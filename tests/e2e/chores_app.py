@@ -269,3 +269,22 @@ async def grows(job: Job) -> None:
 
 
 _kept: list[bytearray] = []
+
+
+@jobs.task
+async def sabotage(part: str) -> None:
+    """Breaks a part of the worker itself, as a fault of ours would."""
+    import duly.worker.duties
+    import duly.worker.loops
+    import duly.worker.pump
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("sabotage")
+
+    match part:
+        case "pump":
+            duly.worker.pump.Pump.round = broken  # type: ignore[method-assign,assignment]
+        case "duties":
+            duly.worker.duties.Duties.round = broken  # type: ignore[method-assign,assignment]
+        case "event loop slots":
+            duly.worker.loops.LoopGroup._run = broken  # type: ignore[method-assign,assignment]

@@ -13,6 +13,7 @@ from tests.e2e.chores_app import (
     hold_isolated,
     once,
     quick,
+    sabotage,
     segfault,
 )
 from tests.e2e.workers import Place, runs
@@ -142,3 +143,18 @@ def test_a_job_acknowledged_at_the_start_is_never_run_twice(place: Place) -> Non
     place.wait_final([after])
     assert place.job(id).state is State.completed
     assert len(place.ledger("started", id)) == 1
+
+
+@pytest.mark.parametrize("part", ["pump", "duties", "event loop slots"])
+def test_a_process_whose_own_parts_die_is_replaced(place: Place, part: str) -> None:
+    """LS-11."""
+    broken = place.enqueue_one(sabotage, part=part, attempts=1)
+    worker = place.start()
+    wait_until(lambda: place.job(broken).run > 0, what="the sabotage")
+    victim = place.enqueue_one(quick)
+
+    worker.wait_said(f"its {part} died")
+    ids = place.enqueue(quick, 10)
+
+    assert {record.state for record in place.wait_final([victim, *ids])} == {State.completed}
+    assert worker.stop() == 0

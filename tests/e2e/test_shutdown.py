@@ -20,7 +20,8 @@ def test_a_job_that_ends_within_the_grace_is_completed_and_the_worker_exits_with
     place.wait_started(id)
 
     worker.signal(signal.SIGTERM)
-    wait_until(lambda: "stopping" in worker.log, what="the stop")
+    # The supervisor says it first; the process that runs the job says how many run.
+    worker.wait_said(", 1 running")
     late = place.enqueue_one(quick)
     beats = place.store.leases.beats()
     wait_until(lambda: place.store.leases.beats()[0].beat > beats[0].beat + 3, what="four more heartbeats")
