@@ -16,6 +16,9 @@ _GSS: Final = 80877104
 _CANCEL: Final = 80877102
 
 
+KEY: Final = b"K" + struct.pack("!iii", 12, 2_000_000_000, 1)
+
+
 class Closed(Exception):
     """The other side is gone."""
 
@@ -142,7 +145,8 @@ def _until_ready(server: socket.socket) -> bytes:
     said = b""
     while True:
         kind, message = _message(server)
-        said += message
+        # A pooler has cancel keys of its own, and no backend that it could name.
+        said += KEY if kind == b"K" else message
         if kind == b"E":
             raise Closed(said.decode(errors="replace"))
         if kind == b"Z":

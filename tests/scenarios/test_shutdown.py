@@ -202,7 +202,7 @@ def answers(place: Place) -> bool:
 @pytest.mark.process
 def test_a_killed_process_among_four_is_replaced_and_the_others_never_notice(place: Place) -> None:
     worker = place.start(processes=4, lease=30.0, heartbeat=5.0)
-    before = {row.pid for row in place.wait_workers(4)}
+    before = {row.pid for row in place.wait_workers(4, timeout=40)}
     ids = [place.enqueue_one(hold)]
     lines = place.wait_started(*ids)
     while len({line.pid for line in lines}) < 2:

@@ -212,6 +212,16 @@ class AcksUnwritten(Happening, frozen=True):
         return f"the ends of {_ids(self.jobs)} could not be written ({self.error}); their leases will bring them back"
 
 
+class EndsRefused(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    jobs: tuple[int, ...]
+    pid: int
+    """The process that had run them."""
+
+    def sentence(self) -> str:
+        return f"the ends of {_ids(self.jobs)} in process {self.pid} came too late: others have run them since"
+
+
 class DutyFailed(Happening, frozen=True):
     level: ClassVar[Level] = "error"
     duty: str

@@ -12,7 +12,7 @@ from typing import Final
 from duly.core.job import Ended, JobId
 from duly.stores.faults import DataFault, Transient
 from duly.stores.protocol import Store
-from duly.telemetry.events import AcksUnwritten, DutyFailed, Recovered, StoreAway
+from duly.telemetry.events import AcksUnwritten, DutyFailed, EndsRefused, Recovered, StoreAway
 from duly.telemetry.hub import Hub
 from duly.worker.family import Estate
 from duly.worker.reports import poorer
@@ -81,20 +81,28 @@ class Settler:
         leases, ends = self._store.leases, list(estate.ends)
         if ends:
             try:
-                self._store.jobs.exchange(estate.incarnation, ends, None)
+                acked = set(self._store.jobs.exchange(estate.incarnation, ends, None).acked)
             except DataFault:
-                self._one_by_one(estate)
+                acked = self._one_by_one(estate)
+            refused = tuple(end.id for end in ends if (end.id, end.run) not in acked)
+            if refused:
+                self._hub.emit(EndsRefused(refused, estate.pid))
         moved = leases.disown(estate.incarnation, estate.started, estate.reason, estate.poison)
         if moved:
             lost = len(estate.started)
             self._hub.emit(Recovered(moved, f"process {estate.pid}: {estate.reason}; {lost} had started"))
 
-    def _one_by_one(self, estate: Estate) -> None:
+    def _one_by_one(self, estate: Estate) -> set[tuple[JobId, int]]:
+        """What was acknowledged, or cannot be stored whatever is left out of it."""
+        acked: set[tuple[JobId, int]] = set()
         for end in estate.ends:
             less: Ended | None = end
             while less is not None:
                 try:
-                    self._store.jobs.exchange(estate.incarnation, [less], None)
+                    acked |= self._store.jobs.exchange(estate.incarnation, [less], None).acked
                     break
                 except DataFault as fault:
                     less = poorer(less, str(fault))
+            if less is None:
+                acked.add((end.id, end.run))
+        return acked
