@@ -12,6 +12,7 @@ from duly.core.filters import Filter
 from duly.core.job import ClaimedJob, JobId, NewJob
 from duly.core.lifecycle import Event, State
 from duly.stores.postgres.store import PostgresStore
+from tests.services import PostgresServer
 from tests.stores.postgres.acts import claim, ended, put, request, states, together, worker
 from tests.stores.postgres.conftest import Open
 from tests.waiting import wait_until
@@ -124,7 +125,8 @@ def put_on(store: PostgresStore, connection: psycopg.Connection[Any]) -> JobId:
     return store.enqueue_on(connection, [NewJob("default", "ok", b"{}")])[0].id
 
 
-def test_deadlocks_reach_no_caller_and_no_job_is_lost(open_store: Open) -> None:
+def test_deadlocks_reach_no_caller_and_no_job_is_lost(open_store: Open, postgres: PostgresServer) -> None:
+    before = len(postgres.log)
     rounds, batch = 25, 40
     stores = [open_store() for _ in range(4)]
     me = [worker(store) for store in stores[:2]]
@@ -155,7 +157,7 @@ def test_deadlocks_reach_no_caller_and_no_job_is_lost(open_store: Open) -> None:
             stores[3].upkeep.promote()
             stores[3].upkeep.retain({}, {}, timedelta(days=1), timedelta(days=1))
 
-    together(produce, produce, lambda: work(0), lambda: work(1), operate, sweep)
+    together(produce, produce, lambda: work(0), lambda: work(1), operate, operate, sweep, sweep)
 
     with stores[0].transaction() as connection:
         total = connection.execute(
@@ -165,6 +167,7 @@ def test_deadlocks_reach_no_caller_and_no_job_is_lost(open_store: Open) -> None:
             "(select count(*) from duly.blocked)"
         ).fetchone()
     assert total == (2 * rounds * batch, 2 * rounds * batch)
+    assert "deadlock detected" not in postgres.log[before:]
 
 
 @pytest.mark.parametrize("purgers", [3])
