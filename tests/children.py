@@ -12,11 +12,19 @@ def strangers() -> dict[int, str]:
     """The running children of this process that no session-wide part of the tests owns: {pid: command line}."""
     found: dict[int, str] = {}
     for task in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
-        for pid in map(int, task.read_text().split()):
+        for pid in map(int, _children(task).split()):
             line = command_line(pid)
             if line and not any(part in line for part in EXPECTED):
                 found[pid] = line
     return found
+
+
+def _children(task: Path) -> str:
+    """Empty for a thread that has ended meanwhile."""
+    try:
+        return task.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def command_line(pid: int) -> str:
