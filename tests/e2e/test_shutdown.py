@@ -1,5 +1,6 @@
 """Stopping a worker: the grace, its end, a second signal, and what a job sees of it."""
 
+import os
 import signal
 
 import pytest
@@ -160,6 +161,22 @@ def test_a_job_enqueued_while_the_worker_stops_is_untouched_or_back_at_once(plac
 
     assert states <= {State.ready, State.completed}
     assert {place.job(id).counters.failed + place.job(id).counters.lost for id in found} == {0}
+
+
+def test_a_process_that_is_told_to_stop_by_itself_stops_cleanly_and_is_replaced(place: Place) -> None:
+    """As systemd does, which signals the whole control group."""
+    id = place.enqueue_one(hold)
+    worker = place.start(grace=20.0)
+    (line,) = place.wait_started(id)
+
+    os.kill(line.pid, signal.SIGTERM)
+    worker.wait_said(", 1 running")
+    place.release()
+
+    assert place.wait_final([id])[0].run == 1
+    wait_until(lambda: {row.pid for row in place.workers()} - {line.pid}, what="another process")
+    assert "died" not in worker.log
+    assert worker.stop() == 0
 
 
 def test_until_idle_ends_by_itself_when_everything_is_done(any_place: Place) -> None:

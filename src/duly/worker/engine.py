@@ -10,6 +10,7 @@ from typing import Final
 from duly.client.settings import resolve
 from duly.core.job import Incarnation
 from duly.stores.protocol import Listener
+from duly.telemetry.events import HandlerSaid
 from duly.telemetry.hub import Hub
 from duly.worker.attempt import Attempt
 from duly.worker.board import Board
@@ -31,6 +32,7 @@ from duly.worker.pump import Pump
 from duly.worker.reports import Reports
 from duly.worker.rescue import Rescue
 from duly.worker.retention import Announce, Retention
+from duly.worker.run import blocking
 from duly.worker.shutdown import Shutdown, Stage
 from duly.worker.source import AppLike
 from duly.worker.suspects import Mode, Suspects
@@ -111,6 +113,7 @@ class Engine:
         self._idle_since: float | None = None
         self._over = False
         self._connect()
+        self._warn(app, hub)
 
     def start(self, loop_thread: int) -> None:
         """Begin to claim. `loop_thread` is the identity of the thread that runs the loop, now or soon."""
@@ -239,6 +242,14 @@ class Engine:
 
     def _loop_turns(self) -> bool:
         return self.floor.clock() - self._board.pulse().ticked_at < _STANDS_STILL
+
+    def _warn(self, app: AppLike, hub: Hub) -> None:
+        left_out = set(app.around_functions) - set(blocking(tuple(app.around_functions)))
+        plain = [card.name for card in self.fetch.cards.values() if not card.is_async]
+        for around in left_out if plain else ():
+            name = getattr(around, "__name__", repr(around))
+            text = f"is async and does not surround `def` handlers ({', '.join(sorted(set(plain))[:5])})"
+            hub.emit(HandlerSaid(f"@around {name}", text))
 
     def _swept(self) -> None:
         # What came back with a loss behind it is a suspect.

@@ -24,6 +24,7 @@ from duly.worker.process import Process
 from duly.worker.run import crash_text, judged, stopped, timed_out
 
 _LOOK: Final = 0.05
+_TRIES: Final = 3
 _START: Final = 120.0
 """Importing the user's code may take long; a process that never gets ready is replaced after this."""
 
@@ -192,7 +193,7 @@ class IsolatedGroup:
                 if cell.is_worn():
                     cell.dismiss()
                 # Before the attempt begins: starting a process is not part of its time to run.
-                problem = cell.ready()
+                problem = self._prepared(cell)
                 if not self._floor.begin(attempt, slot):
                     self._floor.on_end(attempt)
                     continue
@@ -217,6 +218,16 @@ class IsolatedGroup:
                 return self._waiting.popleft()
             finally:
                 self._idle -= 1
+
+    @staticmethod
+    def _prepared(cell: Cell) -> str | None:
+        """A process may be killed while it starts: that says nothing about the job that waits for it."""
+        problem = cell.ready()
+        for _ in range(_TRIES - 1):
+            if problem is None:
+                break
+            problem = cell.ready()
+        return problem
 
     def _unprepared(self, attempt: Attempt, problem: str) -> Ended:
         error = RuntimeError(f"its isolated process could not be started: {problem}")

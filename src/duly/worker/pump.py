@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Final
 
 from duly.core.decide import cancelled, completed
+from duly.core.defaults import MANY_SNOOZES
 from duly.core.job import ClaimedJob, ClaimRequest, Ended, Exchange, Incarnation, JobId
 from duly.core.lifecycle import Event, State
 from duly.stores.faults import DataFault, Transient
@@ -19,6 +20,7 @@ from duly.stores.protocol import Store
 from duly.telemetry.events import (
     AcksUnwritten,
     AttemptEnded,
+    HandlerSaid,
     JobDied,
     LeaseWasLost,
     OutcomeAltered,
@@ -354,6 +356,11 @@ class Pump:
         ended = attempt.ended
         if ended is None:
             return
+        if ended.event is Event.snooze and ended.counters.snoozed == MANY_SNOOZES:
+            text = (
+                f"job {attempt.job.id} was snoozed {MANY_SNOOZES:,} times: it may wait for what never comes"
+            )
+            self._hub.emit(HandlerSaid(attempt.job.task, text))
         if ended.event is Event.lose and ended.to is State.ready:
             self.suspects.made(self._floor.clock())
         if ended.to is State.dead:

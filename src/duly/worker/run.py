@@ -47,9 +47,14 @@ def call(attempt: Attempt, job: Job, kwargs: dict[str, Any], arounds: Sequence[A
     if not arounds:
         return card.fn(job, **kwargs) if card.takes_job else card.fn(**kwargs)
     with ExitStack() as stack:
-        for around in arounds:
+        for around in blocking(arounds):
             stack.enter_context(contextmanager(around)(job))
         return card.fn(job, **kwargs) if card.takes_job else card.fn(**kwargs)
+
+
+def blocking(arounds: Sequence[Around]) -> tuple[Around, ...]:
+    """Those that can surround a `def` handler; an async one has no loop to run on there."""
+    return tuple(around for around in arounds if not isasyncgenfunction(around))
 
 
 async def acall(attempt: Attempt, job: Job, kwargs: dict[str, Any], arounds: Sequence[Around]) -> Any:

@@ -4,13 +4,12 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Sequence
-from inspect import isasyncgenfunction
 
 from duly.core.job import Ended
 from duly.worker.attempt import Attempt
 from duly.worker.card import THREAD
 from duly.worker.floor import Floor, Slot
-from duly.worker.run import bind, call, handle_of, raised, read_arguments, returned
+from duly.worker.run import bind, blocking, call, handle_of, raised, read_arguments, returned
 
 
 class ThreadGroup:
@@ -27,8 +26,7 @@ class ThreadGroup:
         self._waiting: deque[Attempt] = deque()
         self._idle = 0
         self._closed = False
-        # An async around function cannot wrap a handler that is not async.
-        self._arounds = tuple(around for around in floor.arounds if not isasyncgenfunction(around))
+        self._arounds = blocking(floor.arounds)
 
     def start(self) -> None:
         """Nothing yet: threads start with the first job."""
