@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from duly.client.task import Task
+from duly.core.errors import DulyError
 from duly.core.job import JobId, JobRecord
 from duly.core.lifecycle import Event, State
 from duly.worker.embedded import Embedded
@@ -248,3 +249,33 @@ def test_jobs_of_both_queues_run_and_others_are_left_alone(app: None) -> None:
 
     assert ran == 1
     assert record(job.id).state is State.completed
+
+
+def test_an_embedded_worker_that_lost_its_lease_starts_anew_and_runs_the_job_again(app: None) -> None:
+    job = chores.waits_for_the_gate.enqueue()
+    options = WorkerOptions(lease=timedelta(seconds=3), heartbeat=timedelta(seconds=0.2))
+
+    with Embedded(chores.jobs, options) as worker:
+        wait_until(lambda: record(job.id).state is State.running, what="the start")
+        first = worker.engine.incarnation
+        chores.jobs.store.leases.retire(first)
+        wait_until(lambda: record(job.id).run == 2, timeout=20, what="the second run")
+        chores.gate.set()
+        wait_until(lambda: record(job.id).state is State.completed, what="its end")
+        second = worker.engine.incarnation
+
+    assert first != second
+    assert record(job.id).counters.failed == 0
+
+
+def test_a_part_that_dies_ends_an_embedded_worker_with_its_name(
+    app: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> float:
+        raise RuntimeError("sabotage")
+
+    with Embedded(chores.jobs) as worker:
+        monkeypatch.setattr(worker.engine.pump, "round", broken)
+
+        with pytest.raises(DulyError, match="its pump died"):
+            wait_until(lambda: worker.until_idle() and False, what="the error")

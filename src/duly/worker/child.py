@@ -8,20 +8,18 @@ import faulthandler
 import gc
 import os
 import signal
-import socket
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Final
 
 from duly.client.settings import without_password
 from duly.core.errors import DulyError, MigrationNeeded
-from duly.core.job import Ended, Incarnation, WorkerInfo
+from duly.core.job import Ended, Incarnation
 from duly.stores.faults import Transient
 from duly.stores.protocol import Store
 from duly.telemetry.hub import Hub
@@ -44,6 +42,7 @@ from duly.worker.messages import (
 )
 from duly.worker.options import Plan, plan
 from duly.worker.process import die_with
+from duly.worker.registration import declare, info_of
 from duly.worker.source import AppLike, load_app
 from duly.worker.suspects import Mode
 
@@ -125,10 +124,7 @@ class Child:
         """Reach the store, and tell it what is declared here. A later child waits for it as long as it takes."""
         store = app.store
         self._patiently(store.inspection.now)
-        owners = {name: queue.owner or "" for name, queue in app.queues.items()}
-        self._patiently(
-            lambda: store.schema.declare(owners, {task.name: task.queue for task in app.tasks.values()})
-        )
+        self._patiently(lambda: declare(app))
         return store
 
     def _patiently(self, act: Callable[[], object]) -> None:
@@ -151,20 +147,7 @@ class Child:
         return self._stop is not None or self._channel.closed
 
     def _register(self, app: AppLike, made: Plan, store: Store) -> Engine:
-        tasks = {name: task.timeout for task in app.tasks.values() for name in (task.name, *task.aliases)}
-        info = WorkerInfo(
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            supervisor=self._work.supervisor,
-            queues=tuple(made.queues),
-            tasks=tasks,
-            lease=app.settings.lease if self._work.options.lease is None else self._work.options.lease,
-            heartbeat=app.settings.heartbeat
-            if self._work.options.heartbeat is None
-            else self._work.options.heartbeat,
-            slots=made.concurrency + made.threads + made.isolated,
-            version=version("duly"),
-        )
+        info = info_of(app, made, self._work.supervisor)
         registered_at = boottime()
         incarnation = Incarnation(0)
 

@@ -70,7 +70,8 @@ class Crew:
         self._surroundings = surroundings
         self._hub = hub
         self._stuck = 0
-        self._leaving = False
+        self._told_hung = False
+        self._told_broken = False
         self._fence_ends: float | None = None
 
     # Asked by the watch and the pump:
@@ -117,11 +118,13 @@ class Crew:
         """After `fence`: leave as soon as nothing runs, at the latest after the cut."""
         if self._fence_ends is None or (now < self._fence_ends and self.running()):
             return
+        self._fence_ends = None
         self._leave(FENCED, "the lease is over")
 
     def hung(self, culprit: Attempt | None, stuck_for: float, stack: str) -> None:
-        if self._leaving:
+        if self._told_hung:
             return
+        self._told_hung = True
         job = culprit.job if culprit is not None else None
         self._hub.emit(LoopHung(job.id if job else None, job.task if job else None, stuck_for, stack))
         if culprit is not None:
@@ -130,8 +133,9 @@ class Crew:
         self._leave(HUNG, "the event loop did not turn", spare_running=True)
 
     def broken(self, part: str, failure: BaseException) -> None:
-        if self._leaving:
+        if self._told_broken:
             return
+        self._told_broken = True
         self._hub.emit(LoopDied(part, f"{type(failure).__name__}: {failure}"))
         self._leave(BROKEN, f"its {part} died")
 
@@ -167,7 +171,6 @@ class Crew:
 
     def _leave(self, code: int, reason: str, *, spare_running: bool = False) -> None:
         """Write the will and end the process. `spare_running`: those without a verdict count as lost."""
-        self._leaving = True
         now = self._floor.clock()
         ends: list[Ended] = [attempt.ended for attempt in self._pump.unwritten() if attempt.ended is not None]
         for attempt in self.running():

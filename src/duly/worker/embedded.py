@@ -10,13 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 from types import TracebackType
 from typing import Final, Self
 
 from duly.client.reference import reference_of
-from duly.core.errors import DulyError
-from duly.core.job import Ended, Incarnation, WorkerInfo
+from duly.core.errors import DulyError, StoreUnreachable
+from duly.core.job import Ended, Incarnation
 from duly.stores.faults import Transient
 from duly.telemetry.hub import Hub
 from duly.telemetry.logs import Log
@@ -26,9 +25,12 @@ from duly.worker.heartbeat import BoardPatient, Heart
 from duly.worker.lifespan import Lifespan
 from duly.worker.messages import BROKEN, FENCED, Prepare
 from duly.worker.options import Plan, WorkerOptions, plan
+from duly.worker.registration import declare, info_of
 from duly.worker.source import AppLike
 
 _LOOK: Final = 0.01
+_FIRST_PAUSE: Final = 0.2
+_LONGEST_PAUSE: Final = 5.0
 
 
 class Embedded:
@@ -44,10 +46,13 @@ class Embedded:
         self._engine: Engine | None = None
         self._heart: Heart | None = None
         self._board: Board | None = None
+        self._log: Log | None = None
         self._lifespan = Lifespan(app.lifespan_functions)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread: threading.Thread | None = None
         self._done = threading.Event()
+        self._ending = threading.Event()
+        self._restart: threading.Thread | None = None
         self._failure: str | None = None
         self._ran_before = 0
 
@@ -68,10 +73,12 @@ class Embedded:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end()
-        if self._loop is not None:
-            asyncio.run_coroutine_threadsafe(self._lifespan.leave(), self._loop).result()
-        self._end_loop()
+        try:
+            self._end()
+            if self._loop is not None:
+                asyncio.run_coroutine_threadsafe(self._lifespan.leave(), self._loop).result()
+        finally:
+            self._end_loop()
 
     def until_idle(self, timeout: float = 60.0) -> int:
         """Work until nothing is ready, due, running or suspect; the attempts run so far. Blocks.
@@ -98,8 +105,10 @@ class Embedded:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.to_thread(self._end)
-        await self._lifespan.leave()
+        try:
+            await asyncio.to_thread(self._end)
+        finally:
+            await self._lifespan.leave()
 
     async def auntil_idle(self, timeout: float = 60.0) -> int:
         """As `until_idle`, while the running loop turns."""
@@ -137,8 +146,12 @@ class Embedded:
 
     def leave(self, code: int, reason: str) -> None:
         if code == FENCED:
-            # A laptop that slept, a debugger: start anew under another incarnation.
-            threading.Thread(target=self._begin_anew, name="duly-restart", daemon=True).start()
+            if self._ending.is_set():
+                self._done.set()
+                return
+            # A laptop that slept, a debugger, an outage: start anew under another incarnation.
+            self._restart = threading.Thread(target=self._begin_anew, name="duly-restart", daemon=True)
+            self._restart.start()
         elif code == BROKEN:
             self._failure = reason
             self._done.set()
@@ -163,12 +176,11 @@ class Embedded:
         made = plan(self._options, app.settings, app.queues)
         store = app.store
         settings = app.settings
-        self._hub.listen(Log(settings.log, "warning" if settings.log_level == "info" else settings.log_level))
-        app.client.call(
-            store.schema.declare,
-            {name: queue.owner or "" for name, queue in app.queues.items()},
-            {task.name: task.queue for task in app.tasks.values()},
-        )
+        # Inside a program its own news is enough; only what went wrong is worth a line there.
+        least = "warning" if settings.log_level == "info" else settings.log_level
+        self._log = Log(settings.log, least)
+        self._hub.listen(self._log)
+        app.client.call(declare, app)
         self._heart = Heart(store.leases, store.operator, made.heartbeat, self._hub)
         self._incarnate(made, loop, loop_thread)
         self._heart.start()
@@ -177,7 +189,9 @@ class Embedded:
         app = self._app
         board = self._board = Board.create(records_for(self._options))
         registered_at = boottime()
-        incarnation: Incarnation = app.client.call(app.store.leases.register, self._info(made))
+        incarnation: Incarnation = app.client.call(
+            app.store.leases.register, info_of(app, made, f"{socket.gethostname()}:{os.getpid()}")
+        )
         board.renew(registered_at)
         prepare = Prepare(self._reference(), self._options.url, tuple(sys.path))
         self._engine = Engine(
@@ -192,39 +206,36 @@ class Embedded:
         needed = any(task.isolation == "process" for task in self._app.tasks.values())
         return reference_of(self._app) if needed else ""
 
-    def _info(self, made: Plan) -> WorkerInfo:
-        settings, options, host = self._app.settings, self._options, socket.gethostname()
-        tasks = {
-            name: task.timeout for task in self._app.tasks.values() for name in (task.name, *task.aliases)
-        }
-        return WorkerInfo(
-            host=host,
-            pid=os.getpid(),
-            supervisor=f"{host}:{os.getpid()}",
-            queues=tuple(made.queues),
-            tasks=tasks,
-            lease=options.lease or settings.lease,
-            heartbeat=options.heartbeat or settings.heartbeat,
-            slots=made.concurrency + made.threads + made.isolated,
-            version=version("duly"),
-        )
-
     def _begin_anew(self) -> None:
         old, loop = self._engine, self._loop
-        if old is None or loop is None or self._done.is_set():
+        if old is None or loop is None or self._ending.is_set():
             return
         self._close(old)
+        self._engine = None
         self._ran_before += old.pump.ran
         thread = self._loop_thread.ident if self._loop_thread is not None else None
-        self._incarnate(old.plan, loop, thread or old.loop_thread)
+        pause = _FIRST_PAUSE
+        while not self._ending.is_set():
+            try:
+                self._incarnate(old.plan, loop, thread or old.loop_thread)
+                return
+            except StoreUnreachable:
+                # The outage that cost the lease goes on.
+                self._ending.wait(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            except DulyError as error:
+                self._failure = str(error)
+                return
 
     def _end(self) -> None:
+        self._ending.set()
+        if self._restart is not None:
+            self._restart.join()
         engine = self._engine
-        if engine is None:
-            return
-        engine.ask_to_stop("the program leaves the worker", engine.plan.grace)
-        self._done.wait(engine.plan.grace + 30)
-        self._close(engine)
+        if engine is not None:
+            engine.ask_to_stop("the program leaves the worker", engine.plan.grace)
+            self._done.wait(engine.plan.grace + 30)
+            self._close(engine)
         if self._heart is not None:
             self._heart.stop()
 
