@@ -53,6 +53,11 @@ TRANSIENT = Verdict("transient", None)
 PERMANENT = Verdict("permanent", None)
 
 
+def test_failures_and_losses_raise_the_attempt_that_a_handler_sees() -> None:
+    assert claimed().attempt == 1
+    assert claimed(Counters(failed=2, lost=1, interrupted=5, snoozed=7)).attempt == 4
+
+
 def test_a_return_completes_and_ends_a_row_of_interrupts() -> None:
     end = decide.completed(claimed(BUSY), b"1", SECOND, "a note")
 

@@ -6,23 +6,27 @@ from unittest.mock import patch
 
 import pytest
 
+from duly.stores.open import open_store as open_on
 from duly.stores.protocol import Clock, Store
-from duly.stores.sqlite.store import SQLiteStore
 from duly.testing.conformance.model_store import ModelStore
+from tests.conformance.places import postgres_place
 from tests.folders import fast_folder
+from tests.services import PostgresServer
 from tests.simulation.world import World
 
 SEEDS = 1_000
 PER_TEST = 25
 
 
-def simulate(seed: int, store: str, folder: Path, *, trace: bool = False) -> World:
-    """Run one seed on a store of its own; AssertionError, with the way to replay it, when a promise broke."""
+def simulate(
+    seed: int, store: str, folder: Path | None = None, url: str = "", *, trace: bool = False
+) -> World:
+    """Run one seed on an empty store; AssertionError, with the way to replay it, when a promise broke."""
 
     def open_store(clock: Clock) -> Store:
-        if store == "model":
+        if store == "model" or (folder is None and not url):
             return ModelStore(clock)
-        return SQLiteStore(folder / f"simulation-{seed}.db", clock=clock)
+        return open_on(url or f"sqlite:///{folder}/simulation-{seed}.db", clock=clock)
 
     world = World(seed, open_store)
     try:
@@ -46,6 +50,26 @@ def test_no_interleaving_loses_doubles_or_miscounts_a_job(first: int) -> None:
     with fast_folder() as folder:
         for seed in range(first, first + PER_TEST):
             simulate(seed, "sqlite", folder)
+
+
+@pytest.mark.timeout(300)
+def test_late_commits_change_nothing_about_that(postgres: PostgresServer) -> None:
+    _on_postgres(postgres, range(4))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", range(0, 200, 10))
+def test_late_commits_change_nothing_about_that_at_length(first: int, postgres: PostgresServer) -> None:
+    _on_postgres(postgres, range(first, first + 10))
+
+
+def _on_postgres(server: PostgresServer, seeds: range) -> None:
+    url = server.url(server.create_database())
+    place = postgres_place(url)
+    for seed in seeds:
+        with place():
+            simulate(seed, "postgres", url=url)
 
 
 def test_the_same_seed_tells_the_same_story(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ What a call really did is compared with what it was allowed to do, before the ca
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from duly.core.job import (
@@ -44,8 +44,16 @@ class Books:
 class Wire:
     """A store as one process sees it. `away` breaks every call; otherwise faults are drawn."""
 
-    def __init__(self, store: Store, books: Books, draw: random.Random, fault_rate: float) -> None:
+    def __init__(
+        self,
+        store: Store,
+        books: Books,
+        draw: random.Random,
+        fault_rate: float,
+        note: Callable[[str], None],
+    ) -> None:
         self.store = store
+        self.note = note
         self.books = books
         self.away = False
         self._draw = draw
@@ -66,6 +74,7 @@ class Wire:
         self.books.changes += changed
         if self._draw.random() < self._rate / 2:
             self.books.replies_lost += 1
+            self.note("    and the reply is lost")
             raise Transient("the reply was lost", outcome_unknown=True)
 
 
@@ -89,10 +98,17 @@ class WiredJobs:
         self._wire.before()
         before = self._wire.store.inspection.lookup([end.id for end in ended]) if ended else []
         answer = self._real.exchange(incarnation, ended, request)
+        self._tell(incarnation, ended, answer)
         self._check_ends(incarnation, ended, before, answer)
         self._check_claims(incarnation, answer)
         self._wire.after(changed=bool(ended or answer.claimed))
         return answer
+
+    def _tell(self, incarnation: Incarnation, ended: Sequence[Ended], answer: Exchange) -> None:
+        ends = [f"{end.event} {(end.id, end.run)}" for end in ended]
+        claims = [f"claim {(job.id, job.run)}" for job in answer.claimed]
+        if ends or claims:
+            self._wire.note(f"    {incarnation}: {', '.join(ends + claims)}")
 
     def _check_ends(
         self,
@@ -169,6 +185,7 @@ class WiredLeases:
     def reap(self, overdue: Sequence[Beat], poison: int) -> int:
         self._wire.before()
         moved = self._real.reap(overdue, poison)
+        self._wire.note(f"    reaps {[beat.incarnation for beat in overdue]}: {moved} jobs")
         self._wire.after(changed=moved > 0)
         return moved
 
@@ -177,6 +194,7 @@ class WiredLeases:
     ) -> int:
         self._wire.before()
         moved = self._real.disown(incarnation, started, reason, poison)
+        self._wire.note(f"    {incarnation} disowned, {list(started)} had started: {moved} jobs")
         self._wire.after(changed=moved > 0)
         return moved
 
@@ -203,6 +221,8 @@ class WiredUpkeep:
     def sweep(self, unknown_after: timedelta, poison: int, grace: timedelta) -> Swept:
         self._wire.before()
         swept = self._real.sweep(unknown_after, poison, grace)
+        if swept.orphans or swept.overdue:
+            self._wire.note(f"    {swept}")
         moved = swept.expired + swept.orphans + swept.overdue + swept.abandoned + swept.unparked
         self._wire.after(changed=moved > 0)
         return swept

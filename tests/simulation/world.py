@@ -4,6 +4,7 @@ and what must be so after every event.
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -24,6 +25,7 @@ QUEUES: Final = ("default", "mail")
 CHAOS: Final = 30.0
 LONGEST: Final = 2_000.0
 DAY: Final = timedelta(days=1)
+SECOND: Final = timedelta(seconds=1)
 
 
 def _registrations() -> App:
@@ -49,7 +51,8 @@ def _plan(draw: random.Random) -> Plan:
         threads=draw.choice([1, 3, 8]),
         isolated=1,
         processes=1,
-        grace=5.0,
+        # A process may be frozen between claim and start for as long as its lease allows.
+        grace=lease + 3.0,
         lease=lease,
         heartbeat=lease / draw.choice([3, 5]),
         poll=1.0,
@@ -85,7 +88,7 @@ class World:
         self._running: dict[JobId, list[tuple[Process, int]]] = {}
         self._seen: dict[JobId, JobRecord] = {}
         self._changes_seen = -1
-        self._producer = Wire(self.store, self.books, self.draw, self.fault_rate)
+        self._producer = Wire(self.store, self.books, self.draw, self.fault_rate, self.timeline.note)
 
     def run(self) -> None:
         """Chaos first, then calm until every job has come to its end."""
@@ -96,6 +99,7 @@ class World:
             ("enqueue", 3.0, self._enqueue),
             ("operator", 4.0, self._operate),
             ("calamity", 5.0, self._calamity),
+            ("late commit", 4.0, self._enqueue_late),
         ):
             self._again_and_again(name, every, act)
         timeline.after(CHAOS, "calm", self._calm)
@@ -116,7 +120,7 @@ class World:
         self.timeline.after(self.draw.uniform(0, every), name, run)
 
     def _spawn(self) -> None:
-        wire = Wire(self.store, self.books, self.draw, self.fault_rate)
+        wire = Wire(self.store, self.books, self.draw, self.fault_rate, self.timeline.note)
         try:
             self.processes.append(Process(self, wire, next(self._numbers)))
         except Transient:
@@ -139,6 +143,29 @@ class World:
             self._producer.jobs.enqueue(jobs)
         except Transient as fault:
             self.timeline.note(f"producer: {fault}")
+
+    def _enqueue_late(self) -> None:
+        """In a transaction that stays open meanwhile; where one writer would keep all others out, at once."""
+        block = self.store.transaction()
+        connection = block.__enter__()
+        jobs = [NewJob(self.draw.choice(QUEUES), "work", b"{}", delay=self.draw.choice([None, SECOND]))]
+        stored = self.store.enqueue_on(connection, jobs * 2)
+        commit = self.draw.random() < 0.7
+
+        def end() -> None:
+            if commit:
+                block.__exit__(None, None, None)
+                self.books.jobs.update(answer.id for answer in stored)
+                self.books.changes += 1
+                return
+            with suppress(ZeroDivisionError):
+                error = ZeroDivisionError("rolled back")
+                block.__exit__(ZeroDivisionError, error, None)
+
+        if not self.store.capabilities.shared_by_machines:
+            end()
+        else:
+            self.timeline.after(self.draw.choice([0.0, 0.5, 4.0]), "commit" if commit else "roll back", end)
 
     def child_of(self, process: Process, attempt: Attempt) -> None:
         token = Token(process.incarnation, attempt.job.id, attempt.job.run)
