@@ -1,6 +1,7 @@
 """Connections that callers hand in: which are taken, which are refused, and what they may be set to."""
 
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -62,6 +63,21 @@ def test_autocommit_without_a_transaction_is_refused_with_the_remedy(
         store.enqueue_on(connection, [job()])
 
     assert store.inspection.counts() == []
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the autocommit attribute came with Python 3.12")
+def test_the_newer_autocommit_attribute_is_understood(store: SQLiteStore, connect: Connect) -> None:
+    at_once, standard = connect(autocommit=True), connect(autocommit=False)
+
+    with pytest.raises(ConnectionMismatch, match="BEGIN IMMEDIATE"):
+        store.enqueue_on(at_once, [job()])
+    (kept,) = store.enqueue_on(standard, [job()])
+    standard.commit()
+    (gone,) = store.enqueue_on(standard, [job(task="other")])
+    standard.rollback()
+
+    assert exists(store, [kept.id]) == [True]
+    assert exists(store, [gone.id]) == [False]
 
 
 def test_a_connection_to_another_file_is_refused(store: SQLiteStore, tmp_path: Path) -> None:

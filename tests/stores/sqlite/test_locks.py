@@ -232,6 +232,25 @@ def test_one_bad_piece_of_a_shared_commit_spoils_no_other(store: SQLiteStore, co
     assert store.inspection.counts()[0].ready == 3
 
 
+def test_who_comes_after_a_leader_that_gave_up_leads_in_turn(open_store: Open, connect: Connect) -> None:
+    store = open_store("truncate", busy_timeout=0.5)
+    put(store)
+    foreign = connect(isolation_level=None, check_same_thread=False)
+    foreign.execute("begin immediate")
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(put, store)
+        wait_until(lambda: _is_held(store), what="the first one leads and waits")
+        with pytest.raises(Transient):
+            first.result(PATIENCE)
+        second = pool.submit(put, store)
+        wait_until(lambda: _is_held(store), what="the second one leads and waits")
+        foreign.execute("rollback")
+
+        assert len(second.result(PATIENCE)) == 1
+
+    assert store.inspection.counts()[0].ready == 2
+
+
 def test_an_idle_exchange_takes_no_write_lock(store: SQLiteStore, connect: Connect) -> None:
     incarnation = worker(store)
     claim(store, incarnation)

@@ -4,6 +4,7 @@ Knows nothing of jobs; a piece of work either does all of its writes or raises b
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, Protocol, TypeVar
@@ -22,6 +23,7 @@ class _Work(Protocol):
     done: bool
     error: BaseException | None
     woken: threading.Event
+    arrived: float
 
     def run(self, session: Session) -> None: ...
 
@@ -31,6 +33,7 @@ class _Piece(Generic[T]):
         self.work = work
         self.done = False
         self.error: BaseException | None = None
+        self.arrived = time.monotonic()
         self.woken = threading.Event()
         """Set when the work is done, or when this thread shall lead."""
         self._result: list[T] = []
@@ -75,7 +78,7 @@ class GroupCommit:
                 self._leave(piece)
                 raise
         if not piece.done:
-            self._lead()
+            self._lead(piece)
         return piece.answer()
 
     def after_fork(self) -> None:
@@ -84,9 +87,9 @@ class GroupCommit:
         self._mutex = threading.Lock()
         self._led = False
 
-    def _lead(self) -> None:
+    def _lead(self, own: _Work) -> None:
         try:
-            self._commit_all()
+            self._commit_all(own)
         finally:
             self._hand_over()
 
@@ -106,7 +109,7 @@ class GroupCommit:
         if queued and piece.woken.is_set():
             self._hand_over()
 
-    def _commit_all(self) -> None:
+    def _commit_all(self, own: _Work) -> None:
         taken: list[_Work] = []
         try:
             with self._database.write() as session:
@@ -119,8 +122,8 @@ class GroupCommit:
             for piece in taken:
                 self._alone(piece)
         except BaseException as error:
-            # Who waits for a lock that is not to be had learns it now, not one after the other.
-            self._take(taken)
+            if not taken:
+                self._take_those_that_gave_up(own, taken)
             interrupted = not isinstance(error, Exception)
             for piece in taken:
                 piece.error = _interrupted() if interrupted else error
@@ -133,6 +136,16 @@ class GroupCommit:
     def _take(self, taken: list[_Work]) -> None:
         with self._mutex:
             while self._waiting and len(taken) < _MOST_PIECES:
+                taken.append(self._waiting.popleft())
+
+    def _take_those_that_gave_up(self, own: _Work, taken: list[_Work]) -> None:
+        """The lock was not to be had: who has waited long learns it now too, not one leader after the other."""
+        since = time.monotonic() - self._database.busy_timeout / 2
+        with self._mutex:
+            if own in self._waiting:
+                self._waiting.remove(own)
+            taken.append(own)
+            while self._waiting and self._waiting[0].arrived <= since:
                 taken.append(self._waiting.popleft())
 
     def _alone(self, piece: _Work) -> None:
