@@ -6,6 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -91,7 +92,7 @@ def test_a_handler_that_lost_its_job_is_told_before_the_next_run_starts(
             stop_renewals(jobs, incarnation, monkeypatch)
         wait_until(lambda: record_of(jobs, id).state is State.completed, what="the end", timeout=15)
         written = len(lines)
-        wait_until(lambda: worker.engine.incarnation != incarnation, what="a new incarnation")
+        wait_until(lambda: incarnation_of(worker) not in {None, incarnation}, what="a new incarnation")
 
     lease, heartbeat = 1.2, 0.2
     assert lines[-1] - lost_at < (2 * heartbeat if how == "reaped" else lease)
@@ -103,6 +104,49 @@ def test_a_handler_that_lost_its_job_is_told_before_the_next_run_starts(
     else:
         # It stopped of its own accord before anyone could take the job: its end still counts.
         assert (told, record_of(jobs, id).run) == (["start 1", "told"], 1)
+
+
+def test_a_worker_that_lost_its_lease_in_an_outage_works_on_after_it(
+    jobs: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = threading.Event()
+    tried: list[str] = []
+
+    @jobs.task
+    def work() -> None: ...
+
+    def unless_down(name: str, act: Callable[..., Any]) -> Callable[..., Any]:
+        def acting(*args: Any, **kwargs: Any) -> Any:
+            if down.is_set():
+                tried.append(name)
+                raise Transient("the network is down")
+            return act(*args, **kwargs)
+
+        return acting
+
+    store = jobs.store
+    for part, names in ((store.leases, ["beat", "register", "retire"]), (store.jobs, ["exchange", "report"])):
+        for name in names:
+            monkeypatch.setattr(part, name, unless_down(name, getattr(part, name)))
+
+    with Embedded(jobs, QUICK) as worker:
+        worker.until_idle(10)
+        before = worker.engine.incarnation
+        down.set()
+        wait_until(lambda: "register" in tried, what="its try to begin anew", timeout=15)
+        down.clear()
+        id = work.enqueue().id
+        wait_until(
+            lambda: record_of(jobs, id).state is State.completed, what="work after the outage", timeout=20
+        )
+        assert worker.engine.incarnation != before
+
+
+def incarnation_of(worker: Embedded) -> Incarnation | None:
+    """None between two of them."""
+    with suppress(DulyError):
+        return worker.engine.incarnation
+    return None
 
 
 def refusals(job: Job, child: Any) -> list[str]:

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from duly import App, PayloadError, UsageError
+from duly.core.filters import Filter
 from duly.core.job import JobId
 from duly.core.lifecycle import State
 from duly.core.names import key_of
@@ -295,7 +296,7 @@ def peak_of(act: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def test_claims_and_counts_leave_the_payloads_of_a_long_queue_alone(bench: Bench) -> None:
+def test_claims_counts_and_lists_leave_the_payloads_of_a_long_queue_alone(bench: Bench) -> None:
     body = b'{"body":"' + b"x" * 250 * KIB + b'"}'
     for _ in range(8):
         bench.put_many(25, args=body)
@@ -303,8 +304,10 @@ def test_claims_and_counts_leave_the_payloads_of_a_long_queue_alone(bench: Bench
 
     claiming = peak_of(lambda: bench.claim(worker, 100))
     counting = peak_of(bench.store.inspection.counts)
+    listing = peak_of(lambda: bench.store.inspection.page(Filter(), limit=5))
 
     claimed = bench.claim(worker, 1)[0]
     assert claimed.args is None
     assert bench.store.jobs.arguments([claimed.id]) == {claimed.id: body}
     assert max(claiming, counting) < len(body)
+    assert listing < 20 * len(body)
