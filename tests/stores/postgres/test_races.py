@@ -112,6 +112,26 @@ def test_a_completion_rolled_back_after_the_reap_comes_back_with_the_sweep(
     assert states(store, [id]) == [State.ready]
 
 
+def test_an_end_beside_an_extension_of_the_same_attempt_is_applied(store: PostgresStore, url: str) -> None:
+    me = worker(store)
+    put(store)
+    (job,) = claim(store, me)
+    acked: list[object] = []
+    with psycopg.connect(url) as extending, psycopg.connect(url, autocommit=True) as watcher:
+        extending.execute("select duly.extend_1(%s, %s, %s, 60, null)", (me, job.id, job.run))
+        ending = threading.Thread(
+            target=lambda: acked.append(store.jobs.exchange(me, [ended(job)], None).acked)
+        )
+        ending.start()
+        # It has chosen the row as it was, and finds it moved when the extension commits.
+        wait_until(lambda: waits_for_lock(watcher, "exchange_1"), what="the end waits for the extension")
+        extending.commit()
+        ending.join()
+
+    assert acked == [{(job.id, job.run)}]
+    assert states(store, [job.id]) == [State.completed]
+
+
 def test_an_open_enqueue_delays_nobody_else(store: PostgresStore, url: str) -> None:
     with psycopg.connect(url) as connection:
         late = put_on(store, connection)

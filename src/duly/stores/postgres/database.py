@@ -60,10 +60,14 @@ class Database:
     @property
     def where(self) -> str:
         """Host, port and database, for messages; never the password."""
-        host = self._settings.get("host") or "the local socket"
-        port = self._settings.get("port")
+        hosts = str(self._settings.get("host") or "the local socket").split(",")
+        ports = str(self._settings.get("port") or "").split(",")
+        places = [
+            f"{host}:{port}" if port else host
+            for host, port in zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False)
+        ]
         name = self._settings.get("dbname") or self._settings.get("user") or ""
-        return f"{host}:{port}/{name}" if port else f"{host}/{name}"
+        return f"{','.join(places)}/{name}"
 
     def now(self) -> datetime | None:
         """What statements get as p_now: None leaves it to the server's clock."""

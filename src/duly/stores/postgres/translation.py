@@ -28,11 +28,17 @@ class Unreachable(faults.Transient, StoreUnreachable):
 
 def unreachable(error: BaseException, where: str) -> Unreachable:
     """No connection could be made."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    reason = lines[-1].strip().removeprefix("connection failed: ").removeprefix("- ")
     return Unreachable(
-        f"PostgreSQL at {where} cannot be reached: {reason}. Check that the server runs and that DULY_URL is right"
+        f"PostgreSQL at {where} cannot be reached: {_reason(str(error))}. "
+        "Check that the server runs and that DULY_URL is right"
     )
+
+
+def _reason(text: str) -> str:
+    """The last reason among those of several hosts and addresses, without the driver's hints."""
+    reasons = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().endswith("?")]
+    last = reasons[-1] if reasons else text.strip()
+    return last.rpartition("failed: ")[2].removeprefix("connection is bad: ").rstrip(".")
 
 
 def translated(error: psycopg.Error | UnicodeError, *, broken: bool, where: str) -> DulyError | None:
