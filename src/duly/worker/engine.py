@@ -20,6 +20,7 @@ from duly.worker.duties import Duties, Duty
 from duly.worker.fetch import Fetch
 from duly.worker.floor import Floor, Group
 from duly.worker.heartbeat import Fence
+from duly.worker.idle import IdleCheck
 from duly.worker.isolated import IsolatedGroup, Isolation
 from duly.worker.loops import LoopGroup
 from duly.worker.messages import Prepare
@@ -104,6 +105,7 @@ class Engine:
         )
         self.shutdown = Shutdown(self.crew, self.crew.cut, hub)
         self.promote = Promote(store.upkeep, poll, self.pump.ring)
+        self._idle_check = IdleCheck(self.pump, self.promote, self.suspects)
         self.duties = Duties(self._duties(app, hub), hub)
         self.watch = Watch(plan, self.floor, self.groups, self.payloads, self.crew, hub)
         self.loop_thread = 0
@@ -143,16 +145,8 @@ class Engine:
         self.shutdown.ask(reason, grace, self.floor.clock())
 
     def is_idle(self) -> bool:
-        """Nothing is held, due, ready or suspect: each was looked for after the one before it was found empty."""
-        due = self.promote.quiet_at
-        if len(self.pump.held) or due < 0:
-            return False
-        looked = self.suspects.mode == "quarantine" or self.suspects.quiet_at > due
-        if self.pump.quiet_at > due and looked:
-            return True
-        self.suspects.look()
-        self.pump.ring()
-        return False
+        """Nothing is held, due, ready or suspect. Ask again and again: it looks for what it does not know yet."""
+        return self._idle_check.done()
 
     def _connect(self) -> None:
         self.reports.cards = self.pump.cards = self.fetch.cards

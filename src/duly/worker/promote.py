@@ -13,6 +13,8 @@ class Promote:
     def __init__(self, upkeep: UpkeepStore, poll: float, ring: Callable[[], None]) -> None:
         self.quiet_at = -1.0
         """When the last run began that found nothing due."""
+        self.moved_at = -1.0
+        """When the last run began that found something."""
         self._upkeep = upkeep
         self._poll = poll
         self._ring = ring
@@ -20,6 +22,7 @@ class Promote:
     def run(self, now: float) -> float:
         moved, wait = self._upkeep.promote()
         if moved:
+            self.moved_at = now
             self._ring()
             return 0.0
         self.quiet_at = now

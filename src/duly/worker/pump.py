@@ -65,6 +65,8 @@ class Pump:
         self.claiming = True
         self.quiet_at = -1.0
         """When the last claim was sent that found nothing while nothing was held."""
+        self.worked_at = -1.0
+        """When something was last claimed or settled."""
         self.ran = 0
         """Attempts that started and whose end was settled."""
         self.failure: BaseException | None = None
@@ -230,6 +232,8 @@ class Pump:
     def _settle(self, batch: Sequence[Attempt], answer: Exchange) -> None:
         del self._unsent[: len(batch)]
         acked = answer.acked
+        if batch:
+            self.worked_at = self._floor.clock()
         confirmed: list[Attempt] = []
         for attempt in batch:
             if attempt.key not in acked:
@@ -246,6 +250,8 @@ class Pump:
 
     def _took(self, request: ClaimRequest, claimed: Sequence[ClaimedJob], sent_at: float) -> None:
         now = self._floor.clock()
+        if claimed:
+            self.worked_at = now
         if request.suspects:
             self.suspects.answered(len(claimed), sent_at, now)
         if not request.suspects or self.suspects.mode == "quarantine":
