@@ -25,10 +25,14 @@ def seconds(span: timedelta | None) -> float | None:
     return None if span is None else max(-_LONGEST, min(span.total_seconds(), _LONGEST))
 
 
-def filled(values: Iterable[T | None], form: Callable[[Iterable[T | None]], str]) -> str | None:
+def filled(values: list[T | None], form: Callable[[Iterable[T | None]], str]) -> str | None:
     """An array, or None where it would hold nothing but NULLs: unnest fills those in."""
-    listed = list(values)
-    return form(listed) if any(value is not None for value in listed) else None
+    return None if values.count(None) == len(values) else form(values)
+
+
+def spans(values: Iterable[timedelta | None]) -> str:
+    """Seconds."""
+    return words([seconds(value) for value in values])
 
 
 def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict[str, Any]:
@@ -42,15 +46,15 @@ def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict
         "task_keys": words([queue_key(job.task) for job in jobs]),
         "args": Blobs([job.args for job in jobs]),
         "priorities": words([job.priority for job in jobs]),
-        "delays": filled((seconds(job.delay) for job in jobs), words),
-        "run_at": filled((job.run_at for job in jobs), moments),
-        "expires": filled((seconds(job.expires) for job in jobs), words),
-        "timeouts": filled((seconds(job.timeout) for job in jobs), words),
-        "attempts": filled((job.attempts for job in jobs), words),
-        "tenants": filled((job.tenant or None for job in jobs), texts),
+        "delays": filled([job.delay for job in jobs], spans),
+        "run_at": filled([job.run_at for job in jobs], moments),
+        "expires": filled([job.expires for job in jobs], spans),
+        "timeouts": filled([job.timeout for job in jobs], spans),
+        "attempts": filled([job.attempts for job in jobs], words),
+        "tenants": filled([job.tenant or None for job in jobs], texts),
         # Names hold no line ends.
-        "tags": filled(("\n".join(job.tags) or None for job in jobs), texts),
-        "correlations": filled((job.correlation_id for job in jobs), texts),
+        "tags": filled(["\n".join(job.tags) or None for job in jobs], texts),
+        "correlations": filled([job.correlation_id for job in jobs], texts),
         "holder_incarnations": words([holder.incarnation for holder in holders]),
         "holder_ids": words([holder.job for holder in holders]),
         "holder_runs": words([holder.run for holder in holders]),
@@ -73,15 +77,15 @@ def ends(ended: Iterable[Ended]) -> dict[str, Any]:
         "lost": _counts([end.counters.lost for end in rows]),
         "interrupted": _counts([end.counters.interrupted for end in rows]),
         "snoozed": _counts([end.counters.snoozed for end in rows]),
-        "delays": filled((seconds(end.delay) for end in rows), words),
+        "delays": filled([end.delay for end in rows], spans),
         "results": Blobs(results) if any(result is not None for result in results) else None,
-        "reasons": filled((end.reason for end in rows), texts),
-        "notes": filled((end.note for end in rows), texts),
-        "error_types": filled((error.type if error else None for error in errors), texts),
-        "error_messages": filled((error.message if error else None for error in errors), texts),
-        "tracebacks": filled((error.traceback if error else None for error in errors), texts),
-        "fingerprints": filled((error.fingerprint if error else None for error in errors), texts),
-        "elapsed": filled((seconds(end.elapsed) for end in rows), words),
+        "reasons": filled([end.reason for end in rows], texts),
+        "notes": filled([end.note for end in rows], texts),
+        "error_types": filled([error.type if error else None for error in errors], texts),
+        "error_messages": filled([error.message if error else None for error in errors], texts),
+        "tracebacks": filled([error.traceback if error else None for error in errors], texts),
+        "fingerprints": filled([error.fingerprint if error else None for error in errors], texts),
+        "elapsed": filled([end.elapsed for end in rows], spans),
     }
 
 
