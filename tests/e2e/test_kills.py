@@ -99,6 +99,17 @@ def test_a_poison_pill_is_dead_after_three_processes_and_its_neighbours_all_fini
     assert worker.stop() == 0
 
 
+def test_until_idle_outlasts_poison_pills_and_ends_with_0(place: Place) -> None:
+    pills = [place.enqueue_one(task) for task in (boom, boom_isolated)]
+    others = place.enqueue(quick, 20)
+
+    worker = place.start(until_idle=True)
+
+    assert worker.wait(timeout=40) == 0
+    assert {place.job(id).state for id in pills} == {State.dead}
+    assert {place.job(id).state for id in others} == {State.completed}
+
+
 def test_a_segfault_in_a_handler_ends_neither_the_worker_nor_other_jobs(place: Place) -> None:
     """SH-05."""
     innocents = place.enqueue(hold, 2)

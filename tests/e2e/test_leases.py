@@ -87,6 +87,26 @@ def test_a_child_that_is_stopped_alone_is_killed_after_a_lease_and_replaced(plac
     assert worker.stop() == 0
 
 
+def test_a_process_ends_its_handlers_by_itself_when_its_supervisor_stands_still(place: Place) -> None:
+    id = place.enqueue_one(hold)
+    worker = place.start(lease=3.0, heartbeat=0.5)
+    (line,) = place.wait_started(id)
+
+    _stop_outside_a_transaction(place, worker.pid)
+    wait_until(lambda: not runs(line.pid), what="the end of the process nobody beats for")
+    place.start(lease=3.0, heartbeat=0.5)
+    wait_until(lambda: len(place.ledger("started", id)) == 2, timeout=20, what="the next start")
+    worker.signal(signal.SIGCONT)
+    place.release()
+
+    (record,) = place.wait_final([id])
+    first, second = place.ledger("started", id)
+    assert (record.state, record.counters.failed) == (State.completed, 0)
+    # The first run was over before the lease was.
+    assert second.at - first.at > 2.0
+    assert len(place.ledger("ended", id)) == 1
+
+
 def test_an_operator_drains_a_worker_and_its_supervisor_replaces_it(place: Place) -> None:
     id = place.enqueue_one(hold)
     worker = place.start()

@@ -48,6 +48,7 @@ from duly.worker.suspects import Mode
 
 _LEAVING: Final = 10.0
 _COLLECT_AFTER: Final = 20_000
+_SWITCH_AFTER: Final = 0.001
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 5.0
 
@@ -82,6 +83,8 @@ class Child:
         # What stands so far lives as long as the process; the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
+        # Handlers that compute would else keep the store's answers and other handlers waiting 5 ms at every step.
+        sys.setswitchinterval(_SWITCH_AFTER)
         # Each job leaves some dozens of objects and no cycles: the default of 700 would collect after every thirty.
         gc.set_threshold(_COLLECT_AFTER, 20, 20)
         engine.start(threading.get_ident())
