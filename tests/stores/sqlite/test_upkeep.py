@@ -133,6 +133,24 @@ def test_a_clock_that_stepped_back_does_not_stop_the_sweep(timed: SQLiteStore, c
     assert _sweep(timed)
 
 
+def test_a_sweep_that_was_dear_once_is_not_put_off_for_ever(
+    timed: SQLiteStore, clock: FakeClock, connect: Connect
+) -> None:
+    put(timed)
+    assert _sweep(timed)
+    connection = connect()
+    connection.execute("update duly_sweep set position = 500000 where name = 'sweep'")
+    connection.commit()
+    clock.advance(timedelta(seconds=9))
+    assert not _sweep(timed)
+    clock.advance(timedelta(seconds=2))
+
+    assert _sweep(timed)
+
+    clock.advance(timedelta(seconds=2))
+    assert _sweep(timed)
+
+
 def test_a_promotion_over_many_chunks_keeps_their_order(timed: SQLiteStore, clock: FakeClock) -> None:
     late = timed.jobs.enqueue([NewJob("default", "ok", b"{}", delay=2 * HOUR)] * 600)
     early = timed.jobs.enqueue([NewJob("default", "ok", b"{}", delay=HOUR)] * 600)
