@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from duly.core.job import Progress
+from duly.core.job import NewJob, Progress
 from duly.core.lifecycle import Event
 from duly.stores.postgres.database import Database
 from duly.stores.postgres.jobs import PostgresJobs
@@ -35,6 +35,7 @@ HOT = {
     "wish",
 }
 ROWS = 50_000
+RARE = NewJob("default", "ok", b"{}", tags=("a", "b"), delay=MINUTE, expires=MINUTE)
 TOUCHED = 60
 """More index entries than this for a handful of jobs: some scan walks what is not its business."""
 
@@ -97,6 +98,7 @@ def test_the_hot_statements_touch_only_what_they_are_about(filled: str) -> None:
 
     acts: dict[str, Callable[[], object]] = {
         "enqueue": lambda: put(store_on(database), 5),
+        "enqueue rare jobs": lambda: jobs.enqueue([RARE] * 5),
         "exchange": exchange,
         "extend": lambda: jobs.extend(me, held[0].id, held[0].run, MINUTE),
         "arguments": lambda: jobs.arguments([job.id for job in held]),
