@@ -17,6 +17,7 @@ from psycopg.pq import ExecStatus
 from duly.core.errors import MigrationNeeded, UsageError
 from duly.stores.faults import ReadOnly
 from duly.stores.postgres import translation
+from duly.stores.postgres.patience import SILENCE, PatientConnection
 from duly.stores.postgres.pool import Link, Pool
 from duly.stores.postgres.statements import check_schema, migrations, quoted, statement
 from duly.stores.protocol import Clock
@@ -73,10 +74,10 @@ class Database:
         """What statements get as p_now: None leaves it to the server's clock."""
         return self._clock() if self._clock else None
 
-    def connect(self) -> psycopg.Connection[Any]:
+    def connect(self) -> PatientConnection:
         """A new connection of ours, in autocommit mode. StoreUnreachable with one line for a person."""
         try:
-            connection = psycopg.connect(**self._settings, autocommit=True, prepare_threshold=None)
+            connection = PatientConnection.connect(**self._settings, autocommit=True, prepare_threshold=None)
         except psycopg.OperationalError as error:
             if "read-only" in str(error) or "not read-only" in str(error):
                 raise ReadOnly(f"no server of {self.where} takes writes: {error}") from error
@@ -86,15 +87,16 @@ class Database:
         vars(connection)["_pool"] = None
         try:
             connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-            told = connection.execute(
-                "select set_config('TimeZone', 'UTC', false), pg_backend_pid()"
-            ).fetchone()
-            if told is not None and told[1] == connection.info.backend_pid:
-                # A pooler names itself instead of the backend: behind it, our prepared statement may be another's.
-                connection.prepare_threshold = _PREPARE_AFTER
-            else:
-                self.pooled = True
-            self._check_positions(connection)
+            with connection.patience(SILENCE):
+                told = connection.execute(
+                    "select set_config('TimeZone', 'UTC', false), pg_backend_pid()"
+                ).fetchone()
+                if told is not None and told[1] == connection.info.backend_pid:
+                    # A pooler names itself instead of the backend: behind it, our prepared statement may be another's.
+                    connection.prepare_threshold = _PREPARE_AFTER
+                else:
+                    self.pooled = True
+                self._check_positions(connection)
         except psycopg.Error as error:
             connection.close()
             raise translation.unreachable(error, self.where) from error
@@ -123,7 +125,7 @@ class Database:
         text = statement(name, self.schema)
         with self.pool.link() as link:
             try:
-                with link.connection.transaction():
+                with link.connection.patience(SILENCE), link.connection.transaction():
                     return [accept(rows_of(link.connection, text, parameters)) for parameters in calls]
             except (psycopg.Error, UnicodeError) as error:
                 raise self.fault(error, link) from error
@@ -143,11 +145,11 @@ class Database:
         raise AssertionError("unreachable")
 
     def _run(self, link: Link, text: bytes, parameters: Parameters) -> list[Row]:
-        connection = link.connection
-        if not self._explicit:
-            return rows_of(connection, text, parameters, prepare=None)
-        with connection.transaction():
-            return rows_of(connection, text, parameters, prepare=None)
+        with link.connection.patience(SILENCE) as connection:
+            if not self._explicit:
+                return rows_of(connection, text, parameters, prepare=None)
+            with connection.transaction():
+                return rows_of(connection, text, parameters, prepare=None)
 
     def fault(self, error: psycopg.Error | UnicodeError, link: Link) -> Exception:
         """Our error for the driver's; drops a connection that leads to a read-only node."""

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 
 from duly.stores.faults import Transient
 from duly.stores.postgres.marks import Marks
+from duly.stores.postgres.patience import PatientConnection
 
 PATIENCE: Final = 30.0
 """Seconds that a call waits for a free connection."""
@@ -28,7 +29,7 @@ _inherited: list[object] = []
 class Link:
     """One connection and what is known only as long as it lives."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connection: PatientConnection) -> None:
         self.connection = connection
         self.marks = Marks()
         self.due_mark: datetime | None = None
@@ -57,7 +58,7 @@ class Link:
 class Pool:
     """At most `size` connections, opened when needed."""
 
-    def __init__(self, connect: Callable[[], psycopg.Connection[Any]], size: int) -> None:
+    def __init__(self, connect: Callable[[], PatientConnection], size: int) -> None:
         self._connect = connect
         self._size = size
         self._pid = os.getpid()
