@@ -14,9 +14,10 @@ import pytest
 
 from duly import App
 from duly.core.decide import completed
-from duly.core.job import ClaimRequest, NewJob, QueueClaim
+from duly.core.job import ClaimRequest, JobId, NewJob, QueueClaim
 from duly.core.lifecycle import State
 from duly.stores.open import open_store
+from duly.stores.postgres import database, patience
 from duly.stores.postgres import listener as listening
 from duly.stores.postgres.database import Database
 from duly.stores.postgres.listener import PostgresListener
@@ -66,7 +67,8 @@ def at_the_door(store: Store) -> bool:
 
 
 DOOR = (
-    "select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted and objsubid = 2"
+    "select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted "
+    "and objsubid = 2 and objid = 1"
 )
 CUT = "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'"
 
@@ -405,6 +407,39 @@ def test_an_end_that_comes_after_the_lease_is_refused_and_the_worker_lives(
     assert (record.state, record.counters.lost, record.counters.failed) == (State.completed, 1, 0)
     assert f"the ends of job {id} in process {line.pid} came too late" in cut_off.log, cut_off.log
     assert after.state is State.completed
+
+
+def test_a_worker_whose_connections_fell_silent_works_on(
+    postgres_database: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failover behind a proxy: nothing is closed, and nothing passes."""
+    assert patience.SILENCE + 5 < 30 - 5, "two beats must fit into a lease"
+    monkeypatch.setattr(database, "SILENCE", 0.5)
+    proxy = Proxy(postgres.port)
+    app = App(postgres_database.replace(f":{postgres.port}", f":{proxy.port}"))
+    direct = open_store(postgres_database)
+
+    @app.task
+    def work() -> None: ...
+
+    options = WorkerOptions(lease=timedelta(seconds=6), heartbeat=timedelta(seconds=0.5))
+    with Embedded(app, options) as worker:
+        before = work.enqueue().id
+        worker.until_idle(10)
+        fell_silent = proxy.hang()
+        (after,) = direct.jobs.enqueue([NewJob("default", "work", b"{}")])
+        wait_until(lambda: is_completed(direct, after.id), timeout=20, what="work on other connections")
+
+    assert fell_silent >= 2
+    assert is_completed(direct, before)
+    app.close()
+    direct.close()
+    proxy.close()
+
+
+def is_completed(store: Store, id: JobId) -> bool:
+    (record,) = store.inspection.lookup([id])
+    return record is not None and record.state is State.completed
 
 
 class PooledPlace(PostgresPlace):
