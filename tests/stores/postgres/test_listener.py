@@ -56,7 +56,8 @@ def doors(url: str) -> int:
     with psycopg.connect(url, autocommit=True) as connection:
         row = connection.execute(
             "select count(*) from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted "
-            "and objsubid = 2 and database = (select oid from pg_database where datname = current_database())"
+            "and objsubid = 2 and objid = 1 "
+            "and database = (select oid from pg_database where datname = current_database())"
         ).fetchone()
     assert row is not None
     return int(row[0])
