@@ -21,8 +21,7 @@ def asked(request: ClaimRequest | None) -> dict[str, int]:
 
 def claim(fetch: Fetch, task: str, many: int, first: int = 1) -> list[Attempt]:
     attempts = [an_attempt(fetch.cards[task], first + number) for number in range(many)]
-    fetch.claimed(attempts)
-    return attempts
+    return [attempt for attempt in attempts if fetch.admit(attempt, 0.0)]
 
 
 def finish(fetch: Fetch, attempts: Sequence[Attempt], elapsed: float, now: float) -> None:
@@ -189,3 +188,33 @@ def test_a_quarantine_process_asks_for_one_suspect_at_a_time() -> None:
     assert request is not None
     assert (request.suspects, request.most) == (True, 1)
     assert fetch.request(0.0, riding=True) is None
+
+
+def test_a_job_beyond_the_slots_of_its_kind_is_not_let_in() -> None:
+    fetch = a_fetch({"default": None}, mixed=True)
+
+    let_in = claim(fetch, "on_loop", 14)
+
+    assert len(let_in) == 10
+
+
+def test_the_slot_kept_for_another_queue_is_not_given_away_to_a_queue_of_many_kinds() -> None:
+    fetch = a_fetch({"default": None, "mail": None}, mixed=True)
+
+    let_in = claim(fetch, "on_loop", 14)
+
+    assert len(let_in) == 9
+
+
+def test_looking_past_a_full_kind_gets_rarer_while_it_finds_nothing_else() -> None:
+    fetch = a_fetch({"default": None}, mixed=True)
+    claim(fetch, "on_loop", 10)
+    assert asked(fetch.request(1.0, riding=True)) == {"default": 4}
+
+    refused = an_attempt(fetch.cards["on_loop"], 99)
+
+    assert not fetch.admit(refused, 1.0)
+    assert fetch.request(1.5, riding=True) is None
+    assert asked(fetch.request(2.5, riding=True)) == {"default": 4}
+    assert not fetch.admit(refused, 2.5)
+    assert fetch.request(4.0, riding=True) is None

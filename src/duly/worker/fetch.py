@@ -18,6 +18,8 @@ _TINY_SHARE: Final = 0.05
 _LEARN: Final = 0.1
 # Jobs of a kind without a free slot that may be claimed in passing from a queue of several kinds.
 _PASSING: Final = 4
+_PASSING_PAUSE: Final = 1.0
+_LONGEST_PASSING_PAUSE: Final = 30.0
 # Prefetched jobs must start well before "unstarted" sends them back.
 _AHEAD: Final = 0.5
 
@@ -25,13 +27,30 @@ _AHEAD: Final = 0.5
 class QueueState:
     """What was seen of one queue."""
 
-    __slots__ = ("held", "kinds", "name", "own_slots", "rate", "slow", "window_count", "window_from")
+    __slots__ = (
+        "held",
+        "held_of",
+        "kinds",
+        "name",
+        "own_slots",
+        "passing_at",
+        "passing_pause",
+        "rate",
+        "slow",
+        "window_count",
+        "window_from",
+    )
 
     def __init__(self, name: str, own_slots: int | None, kinds: Counter[int]) -> None:
         self.name = name
         self.own_slots = own_slots
         self.held = 0
         """Claimed and not ended."""
+        self.held_of: Counter[int] = Counter()
+        """The same, by kind of slot."""
+        self.passing_at = 0.0
+        self.passing_pause = 0.0
+        """Grows while looking for jobs of another kind finds only more of the full one."""
         self.kinds = kinds
         """How many jobs of each kind were seen lately; starts with the tasks declared for the queue."""
         self.slow = 1.0
@@ -40,6 +59,24 @@ class QueueState:
         """Jobs ended per second."""
         self.window_from = 0.0
         self.window_count = 0
+
+    def took(self, kind: int) -> None:
+        self.held += 1
+        self.held_of[kind] += 1
+        self.passing_pause = 0.0
+        self.saw(kind)
+
+    def refused(self, kind: int, now: float) -> None:
+        self.passing_pause = min(max(_PASSING_PAUSE, self.passing_pause * 2), _LONGEST_PASSING_PAUSE)
+        self.passing_at = now + self.passing_pause
+        self.saw(kind)
+
+    def saw(self, kind: int) -> None:
+        self.kinds[kind] += 1
+        if self.kinds[kind] > 1000:
+            # Halved, so that what a queue used to hold is forgotten.
+            for known in self.kinds:
+                self.kinds[known] = (self.kinds[known] + 1) // 2
 
     def ended(self, elapsed: float, now: float) -> None:
         self.slow += ((elapsed > _TINY) - self.slow) * _LEARN
@@ -91,18 +128,18 @@ class Fetch:
         """Jobs claimed whose handlers have not ended."""
         return sum(self._held.values())
 
-    def claimed(self, attempts: Iterable[Attempt]) -> None:
-        for attempt in attempts:
-            kind = attempt.card.kind
-            self._held[kind] += 1
-            queue = self._queues.get(attempt.job.queue)
-            if queue is not None:
-                queue.held += 1
-                queue.kinds[kind] += 1
-                if queue.kinds[kind] > 1000:
-                    # Halved, so that what a queue used to hold is forgotten.
-                    for known in queue.kinds:
-                        queue.kinds[known] = (queue.kinds[known] + 1) // 2
+    def admit(self, attempt: Attempt, now: float) -> bool:
+        """Count a claimed job against its slots. False: they are taken, or kept for another queue; it goes back."""
+        kind = attempt.card.kind
+        queue = self._queues.get(attempt.job.queue)
+        if queue is not None:
+            full = queue.own_slots is not None and queue.held >= queue.own_slots
+            if not queue.prefetch() and (full or self._free(queue, kind, self._room()) <= 0):
+                queue.refused(kind, now)
+                return False
+            queue.took(kind)
+        self._held[kind] += 1
+        return True
 
     def released(self, attempt: Attempt, now: float) -> None:
         """Its slot is free again: it ended, went back, or was given up."""
@@ -113,6 +150,7 @@ class Fetch:
         queue = self._queues.get(attempt.job.queue)
         if queue is not None:
             queue.held -= 1
+            queue.held_of[attempt.card.kind] -= 1
             ended = attempt.ended
             if ended is not None and ended.elapsed is not None:
                 queue.ended(ended.elapsed.total_seconds(), now)
@@ -135,10 +173,10 @@ class Fetch:
             return self.suspects() if self.outstanding == 0 else None
         self._order.rotate(-1)
         self._blocked = not self.loop_turns()
-        room = {kind: size - self._held[kind] for kind, size in self._sizes.items()}
+        room = self._room()
         claims = []
         for name in self._order:
-            most = self._most(self._queues[name], room)
+            most = self._most(self._queues[name], room, now)
             if most > 0:
                 claims.append(QueueClaim(name, most))
         if not claims:
@@ -167,7 +205,10 @@ class Fetch:
         ahead = sum(queue.slots_and_ahead(self._sizes) - queue.held for queue in asked if queue.prefetch())
         return max(sum(max(0, room[kind]) for kind in kinds), ahead)
 
-    def _most(self, queue: QueueState, room: Mapping[int, int]) -> int:
+    def _room(self) -> dict[int, int]:
+        return {kind: size - self._held[kind] for kind, size in self._sizes.items()}
+
+    def _most(self, queue: QueueState, room: Mapping[int, int], now: float) -> int:
         kinds = queue.kinds
         if self._blocked and kinds[LOOP]:
             return 0
@@ -180,14 +221,14 @@ class Fetch:
         else:
             shares = [(self._free(queue, kind, room), count / seen) for kind, count in kinds.items() if count]
             most = min(_fitting(free, share) for free, share in shares)
-            if most <= 0:
+            if most <= 0 and now >= queue.passing_at:
                 most = self._in_passing(shares, kinds)
         return self._topped_up(most, queue) if queue.prefetch() else most
 
     def _free(self, queue: QueueState, kind: int, room: Mapping[int, int]) -> int:
         """Free slots of a kind, less those kept for the other queues of that kind."""
         kept = sum(
-            int(other.held == 0) if other.own_slots is None else max(0, other.own_slots - other.held)
+            int(not other.held_of[kind]) if other.own_slots is None else max(0, other.own_slots - other.held)
             for other in self._queues.values()
             if other is not queue and other.kinds[kind]
         )

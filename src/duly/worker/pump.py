@@ -12,28 +12,20 @@ from datetime import timedelta
 from typing import Final
 
 from duly.core.decide import cancelled, completed
-from duly.core.defaults import MANY_SNOOZES
 from duly.core.job import ClaimedJob, ClaimRequest, Ended, Exchange, Incarnation, JobId
 from duly.core.lifecycle import Event, State
 from duly.stores.faults import DataFault, Transient
 from duly.stores.protocol import Store
-from duly.telemetry.events import (
-    AcksUnwritten,
-    AttemptEnded,
-    HandlerSaid,
-    JobDied,
-    LeaseWasLost,
-    OutcomeAltered,
-    StoreAway,
-    StoreBack,
-)
+from duly.telemetry.events import StoreAway, StoreBack
 from duly.telemetry.hub import Hub
 from duly.worker.attempt import Attempt, Phase
+from duly.worker.badrows import find_bad, poorer
 from duly.worker.card import Card
 from duly.worker.fetch import Fetch
 from duly.worker.floor import Floor
 from duly.worker.held import Held
-from duly.worker.reports import Reports, poorer
+from duly.worker.news import News
+from duly.worker.reports import Reports
 from duly.worker.run import handed_back
 from duly.worker.suspects import Suspects
 
@@ -79,6 +71,7 @@ class Pump:
         self._incarnation = incarnation
         self._floor = floor
         self._hub = hub
+        self._news = News(hub)
         self._outbox: deque[Attempt] = deque()
         self._freed: deque[Attempt] = deque()
         self._unsent: list[Attempt] = []
@@ -237,13 +230,15 @@ class Pump:
         confirmed: list[Attempt] = []
         for attempt in batch:
             if attempt.key not in acked:
-                self._refused(attempt)
+                self._news.refused(attempt)
+                self.fetch.released(attempt, self._floor.clock())
+                self._forget(attempt)
             elif attempt.card.ack_first and not attempt.started_at and _is_completion(attempt.ended):
                 attempt.acked_first, attempt.ended, attempt.phase = True, None, Phase.waiting
                 attempt.wait_from = self._floor.clock()
                 confirmed.append(attempt)
             else:
-                self._tell(attempt)
+                self._stored(attempt)
                 self._forget(attempt)
         if confirmed:
             self.deliver(confirmed)
@@ -268,7 +263,6 @@ class Pump:
 
     def _take(self, claimed: Iterable[ClaimedJob], now: float, *, suspects: bool) -> None:
         ready: list[Attempt] = []
-        kept: list[Attempt] = []
         for job in claimed:
             attempt = Attempt(job, self.cards[job.task], self.reports, now)
             if not self.held.add(attempt):
@@ -277,14 +271,13 @@ class Pump:
                 self._back(attempt, "shutdown")
             elif suspects and not self.suspects.take(attempt):
                 self._back(attempt, "it waits for a process of its own")
+            elif not self.fetch.admit(attempt, now):
+                self._back(attempt, "every slot for it was taken")
+            elif attempt.card.ack_first:
+                attempt.ended = completed(job, None, timedelta(0))
+                self._unsent.append(attempt)
             else:
-                kept.append(attempt)
-                if attempt.card.ack_first:
-                    attempt.ended = completed(job, None, timedelta(0))
-                    self._unsent.append(attempt)
-                else:
-                    ready.append(attempt)
-        self.fetch.claimed(kept)
+                ready.append(attempt)
         if ready:
             self.deliver(ready)
 
@@ -316,40 +309,26 @@ class Pump:
         return True
 
     def _find_bad(self, batch: Sequence[Attempt], fault: DataFault) -> None:
-        """Ends alone, without a claim, in halves; the row that cannot be stored is stored with less."""
-        if len(batch) == 1:
-            self._weaken(batch[0], fault)
-            return
-        middle = len(batch) // 2
-        for half in (batch[:middle], batch[middle:]):
-            try:
-                answer = self._store.jobs.exchange(self._incarnation, _ends(half), None)
-            except DataFault as inner:
-                self._find_bad(half, inner)
-            except Transient as fault_in_half:
-                self._away("exchange", fault_in_half)
-                return
-            else:
-                self._unsent = [*half, *(attempt for attempt in self._unsent if attempt not in half)]
-                self._settle(half, answer)
+        try:
+            find_bad(batch, fault, self._write_alone, self._weaken)
+        except Transient as away:
+            self._away("exchange", away)
+
+    def _write_alone(self, attempts: Sequence[Attempt]) -> None:
+        """Ends without a claim."""
+        answer = self._store.jobs.exchange(self._incarnation, _ends(attempts), None)
+        self._unsent = [*attempts, *(attempt for attempt in self._unsent if attempt not in attempts)]
+        self._settle(attempts, answer)
 
     def _weaken(self, attempt: Attempt, fault: DataFault) -> None:
         less = poorer(attempt.ended, str(fault))
-        if less is None:
-            self._unsent.remove(attempt)
-            self._forget(attempt)
-            self._hub.emit(AcksUnwritten((attempt.job.id,), str(fault)))
+        if less is not None:
+            attempt.ended = less
+            self._news.weakened(attempt, str(fault))
             return
-        attempt.ended = less
-        self._hub.emit(
-            OutcomeAltered(attempt.job.id, attempt.job.task, f"its outcome could not be stored: {fault}")
-        )
-
-    def _refused(self, attempt: Attempt) -> None:
-        event = attempt.ended.event if attempt.ended is not None else "end"
-        self._hub.emit(LeaseWasLost(attempt.job.id, attempt.job.run, attempt.job.task, event))
-        self.fetch.released(attempt, self._floor.clock())
+        self._unsent.remove(attempt)
         self._forget(attempt)
+        self._news.unwritten([attempt], str(fault))
 
     def _forget(self, attempt: Attempt) -> None:
         self.ran += bool(attempt.started_at)
@@ -358,26 +337,17 @@ class Pump:
         self.on_forget(attempt)
         self.held.drop(attempt)
 
-    def _tell(self, attempt: Attempt) -> None:
+    def _stored(self, attempt: Attempt) -> None:
         ended = attempt.ended
         if ended is None:
             return
-        if ended.event is Event.snooze and ended.counters.snoozed == MANY_SNOOZES:
-            text = (
-                f"job {attempt.job.id} was snoozed {MANY_SNOOZES:,} times: it may wait for what never comes"
-            )
-            self._hub.emit(HandlerSaid(attempt.job.task, text))
         if ended.event is Event.lose and ended.to is State.ready:
             self.suspects.made(self._floor.clock())
-        if ended.to is State.dead:
-            self._hub.emit(_told(JobDied, attempt, ended))
-        elif self._hub.details:
-            self._hub.emit(_told(AttemptEnded, attempt, ended))
+        self._news.stored(attempt, ended)
 
     def _abandon(self, why: str) -> None:
         self._collect(self._floor.clock())
-        if self._unsent:
-            self._hub.emit(AcksUnwritten(tuple(attempt.job.id for attempt in self._unsent), why))
+        self._news.unwritten(self._unsent, why)
         for attempt in self._unsent:
             self._forget(attempt)
         self._unsent = []
@@ -390,12 +360,6 @@ def _ends(attempts: Iterable[Attempt]) -> list[Ended]:
 
 def _is_completion(ended: Ended | None) -> bool:
     return ended is not None and ended.event is Event.complete
-
-
-def _told(kind: type[AttemptEnded], attempt: Attempt, ended: Ended) -> AttemptEnded:
-    job = attempt.job
-    elapsed = None if ended.elapsed is None else ended.elapsed.total_seconds()
-    return kind(job.id, job.run, job.queue, job.task, ended.event, ended.to, ended.reason, elapsed)
 
 
 def _ignored(_: Attempt) -> None:

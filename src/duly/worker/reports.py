@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Final
 
-import msgspec
-
-from duly.core.job import ClaimedJob, Ended, Incarnation, JobId, JobRecord, Progress
+from duly.core.job import ClaimedJob, Incarnation, JobId, JobRecord, Progress
 from duly.core.lifecycle import State
 from duly.stores.protocol import Store
 from duly.worker.attempt import Attempt, Phase, Why
@@ -149,19 +147,6 @@ def _as_claimed(record: JobRecord) -> ClaimedJob:
         record.id, record.run, record.queue, record.task, record.args, record.priority, record.tenant, record.tags,
         record.correlation_id, record.counters, record.attempts, record.timeout, record.enqueued_at, started,
     )  # fmt: skip
-
-
-def poorer(ended: Ended | None, fault: str) -> Ended | None:
-    """The same end with less in it, for a store that refused it; None when nothing is left to leave out."""
-    if ended is None:
-        return None
-    note = f"result not storable: {fault}"[:500]
-    if ended.result is not None:
-        return msgspec.structs.replace(ended, result=None, note=note)
-    if ended.error is not None or ended.reason is not None:
-        said = f"its outcome could not be stored: {fault}"[:500].encode("ascii", "replace").decode()
-        return msgspec.structs.replace(ended, error=None, reason=said, note=None)
-    return msgspec.structs.replace(ended, note=None) if ended.note is not None else None
 
 
 def _unstoppable(_: Attempt, why: Why, reason: str) -> None:

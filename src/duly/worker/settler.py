@@ -6,16 +6,16 @@ One thread with a connection of its own; it tries until the store answers. Knows
 import queue
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from duly.core.job import Ended, JobId
 from duly.stores.faults import DataFault, Transient
 from duly.stores.protocol import Store
-from duly.telemetry.events import AcksUnwritten, DutyFailed, EndsRefused, Recovered, StoreAway
+from duly.telemetry.events import AcksUnwritten, DutyFailed, Recovered, StoreAway
 from duly.telemetry.hub import Hub
+from duly.worker.badrows import find_bad, poorer
 from duly.worker.family import Estate
-from duly.worker.reports import poorer
 
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0
@@ -78,31 +78,23 @@ class Settler:
         return False
 
     def _write(self, estate: Estate) -> None:
-        leases, ends = self._store.leases, list(estate.ends)
-        if ends:
-            try:
-                acked = set(self._store.jobs.exchange(estate.incarnation, ends, None).acked)
-            except DataFault:
-                acked = self._one_by_one(estate)
-            refused = tuple(end.id for end in ends if (end.id, end.run) not in acked)
-            if refused:
-                self._hub.emit(EndsRefused(refused, estate.pid))
-        moved = leases.disown(estate.incarnation, estate.started, estate.reason, estate.poison)
+        if estate.ends:
+            self._write_ends(estate, estate.ends)
+        moved = self._store.leases.disown(estate.incarnation, estate.started, estate.reason, estate.poison)
         if moved:
             lost = len(estate.started)
             self._hub.emit(Recovered(moved, f"process {estate.pid}: {estate.reason}; {lost} had started"))
 
-    def _one_by_one(self, estate: Estate) -> set[tuple[JobId, int]]:
-        """What was acknowledged, or cannot be stored whatever is left out of it."""
-        acked: set[tuple[JobId, int]] = set()
-        for end in estate.ends:
-            less: Ended | None = end
-            while less is not None:
-                try:
-                    acked |= self._store.jobs.exchange(estate.incarnation, [less], None).acked
-                    break
-                except DataFault as fault:
-                    less = poorer(less, str(fault))
-            if less is None:
-                acked.add((end.id, end.run))
-        return acked
+    def _write_ends(self, estate: Estate, ends: Sequence[Ended]) -> None:
+        def write(batch: Sequence[Ended]) -> None:
+            self._store.jobs.exchange(estate.incarnation, batch, None)
+
+        def weaken(end: Ended, fault: DataFault) -> None:
+            less = poorer(end, str(fault))
+            if less is not None:
+                self._write_ends(estate, [less])
+
+        try:
+            write(ends)
+        except DataFault as fault:
+            find_bad(ends, fault, write, weaken)

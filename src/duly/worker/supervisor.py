@@ -4,13 +4,9 @@ One main thread for processes and signals, one for heartbeats, one for settling.
 """
 
 import os
-import select
-import signal
 import socket
 import sys
-import threading
-from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 from duly.client.settings import resolve
 from duly.core.errors import DulyError, MigrationNeeded, StoreUnreachable, UsageError
@@ -29,6 +25,7 @@ from duly.worker.options import WorkerOptions, usable_cores
 from duly.worker.restarts import Restarts
 from duly.worker.settler import Settler
 from duly.worker.shutdown import WRITE
+from duly.worker.signals import Signals
 
 _LOOK: Final = 0.1
 _AFTER_GRACE: Final = WRITE + 8.0
@@ -262,48 +259,6 @@ class Supervisor:
             return False
         settled = self._settler is None or self._settler.idle
         return settled and self._idle_children >= self._target
-
-
-class Signals:
-    """SIGTERM and SIGINT as they come, and a wait that they end. Does nothing outside the main thread."""
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-        self._read, self._write = socket.socketpair()
-        self._read.setblocking(False)
-        self._write.setblocking(False)
-        self._before: dict[int, Any] = {}
-        self._fd_before = -1
-
-    def install(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        self._fd_before = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
-            self._before[number] = signal.signal(number, self._note)
-
-    def wait(self, seconds: float, descriptors: list[int]) -> None:
-        """Until a signal, a child's word, or the time is over."""
-        poll = select.poll()
-        for descriptor in (self._read.fileno(), *descriptors):
-            poll.register(descriptor, select.POLLIN)
-        poll.poll(seconds * 1000)
-        try:
-            self._read.recv(4096)
-        except BlockingIOError:
-            pass
-
-    def restore(self) -> None:
-        if self._before:
-            signal.set_wakeup_fd(self._fd_before)
-            for number, handler in self._before.items():
-                signal.signal(number, handler)
-        self._read.close()
-        self._write.close()
-
-    def _note(self, number: int, _: FrameType | None) -> None:
-        if number != signal.SIGCHLD:
-            self.seen.append(signal.Signals(number).name)
 
 
 def _problem(child: ChildProcess) -> DulyError:

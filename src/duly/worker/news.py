@@ -1,0 +1,55 @@
+"""What is said of attempts whose end was stored, refused, weakened or never written."""
+
+from collections.abc import Sequence
+
+from duly.core.defaults import MANY_SNOOZES
+from duly.core.job import Ended
+from duly.core.lifecycle import Event, State
+from duly.telemetry.events import (
+    AcksUnwritten,
+    AttemptEnded,
+    HandlerSaid,
+    JobDied,
+    LeaseWasLost,
+    OutcomeAltered,
+)
+from duly.telemetry.hub import Hub
+from duly.worker.attempt import Attempt
+
+
+class News:
+    """Words for a Hub. `stored` runs once per job: it says little and asks first."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def stored(self, attempt: Attempt, ended: Ended) -> None:
+        if ended.to is State.dead:
+            self._hub.emit(_told(JobDied, attempt, ended))
+        elif self._hub.details:
+            self._hub.emit(_told(AttemptEnded, attempt, ended))
+        if ended.event is Event.snooze and ended.counters.snoozed == MANY_SNOOZES:
+            text = (
+                f"job {attempt.job.id} was snoozed {MANY_SNOOZES:,} times: it may wait for what never comes"
+            )
+            self._hub.emit(HandlerSaid(attempt.job.task, text))
+
+    def refused(self, attempt: Attempt) -> None:
+        """Its lease was lost."""
+        event = attempt.ended.event if attempt.ended is not None else "end"
+        self._hub.emit(LeaseWasLost(attempt.job.id, attempt.job.run, attempt.job.task, event))
+
+    def weakened(self, attempt: Attempt, why: str) -> None:
+        text = f"its outcome could not be stored: {why}"
+        self._hub.emit(OutcomeAltered(attempt.job.id, attempt.job.task, text))
+
+    def unwritten(self, attempts: Sequence[Attempt], why: str) -> None:
+        """Nobody will write their ends; their leases bring them back."""
+        if attempts:
+            self._hub.emit(AcksUnwritten(tuple(attempt.job.id for attempt in attempts), why))
+
+
+def _told(kind: type[AttemptEnded], attempt: Attempt, ended: Ended) -> AttemptEnded:
+    job = attempt.job
+    elapsed = None if ended.elapsed is None else ended.elapsed.total_seconds()
+    return kind(job.id, job.run, job.queue, job.task, ended.event, ended.to, ended.reason, elapsed)
