@@ -20,17 +20,17 @@ def say(*words: object) -> None:
 
 
 def produce(path: str, journal: Journal) -> None:
-    """Enqueue for ever; a line for each job once it is stored."""
-    store = SQLiteStore(path, journal=journal)
-    while True:
+    """Enqueue until killed; a line for each job once it is stored."""
+    store, parent = SQLiteStore(path, journal=journal), os.getppid()
+    while os.getppid() == parent:
         say(*put(store))
 
 
 def consume(path: str, journal: Journal) -> None:
-    """Claim and complete for ever; a line for each job whose end was acknowledged."""
-    store = SQLiteStore(path, journal=journal)
+    """Claim and complete until killed; a line for each job whose end was acknowledged."""
+    store, parent = SQLiteStore(path, journal=journal), os.getppid()
     incarnation = worker(store)
-    while True:
+    while os.getppid() == parent:
         say(*complete(store, incarnation, 5))
 
 

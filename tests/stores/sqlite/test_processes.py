@@ -1,11 +1,12 @@
 """Several processes on one file: durability under SIGKILL, forks, the race to make the tables."""
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -41,14 +42,21 @@ def start(sqlite_path: Path) -> Iterator[Start]:
             *words,
         ]
         process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ}
+            command,
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         started.append(process)
         return process
 
     yield run
     for process in started:
-        process.kill()
+        # With the children that it forked.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
