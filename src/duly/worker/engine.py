@@ -151,6 +151,7 @@ class Engine:
     def _connect(self) -> None:
         self.reports.cards = self.pump.cards = self.fetch.cards
         self.reports.stop = self.crew.stop
+        self.reports.nudge = self.pump.nudge
         self.pump.deliver = self._deliver
         self.pump.on_forget = self.payloads.release
         self.payloads.deliver = self._distribute

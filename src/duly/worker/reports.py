@@ -44,6 +44,8 @@ class Reports:
         """A statement's outcome is unknown: compare before anything new is claimed."""
         self.cards: Mapping[str, Card] = {}
         self.stop: Stopper = _unstoppable
+        self.nudge: Callable[[], None] = _nobody
+        """Wakes the pump: there is something to say."""
         self._fence = fence
         self._every = every
         self._clock = clock
@@ -59,12 +61,17 @@ class Reports:
         return self._fence.stop_at
 
     def note_progress(self, attempt: Attempt, progress: Progress) -> None:
-        if attempt.phase is Phase.running:
-            self._progress[attempt.key] = progress
+        if attempt.phase is not Phase.running:
+            return
+        first = not self._progress
+        self._progress[attempt.key] = progress
+        if first:
+            self.nudge()
 
     def note_extension(self, attempt: Attempt, by: timedelta) -> None:
         with self._lock:
             self._extensions[attempt] = self._extensions.get(attempt, timedelta(0)) + by
+        self.nudge()
 
     def forget(self, attempt: Attempt) -> None:
         """It is over; what it said last no longer matters."""
@@ -147,6 +154,10 @@ def _as_claimed(record: JobRecord) -> ClaimedJob:
         record.id, record.run, record.queue, record.task, record.args, record.priority, record.tenant, record.tags,
         record.correlation_id, record.counters, record.attempts, record.timeout, record.enqueued_at, started,
     )  # fmt: skip
+
+
+def _nobody() -> None:
+    pass
 
 
 def _unstoppable(_: Attempt, why: Why, reason: str) -> None:
