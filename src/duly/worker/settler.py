@@ -12,7 +12,7 @@ from typing import Final
 from duly.core.job import Ended, JobId
 from duly.stores.faults import DataFault, Transient
 from duly.stores.protocol import Store
-from duly.telemetry.events import AcksUnwritten, DutyFailed, Recovered, StoreAway
+from duly.telemetry.events import AcksUnwritten, DutyFailed, EndsRefused, Recovered, StoreAway
 from duly.telemetry.hub import Hub
 from duly.worker.badrows import find_bad, poorer
 from duly.worker.family import Estate
@@ -87,7 +87,9 @@ class Settler:
 
     def _write_ends(self, estate: Estate, ends: Sequence[Ended]) -> None:
         def write(batch: Sequence[Ended]) -> None:
-            self._store.jobs.exchange(estate.incarnation, batch, None)
+            acked = self._store.jobs.exchange(estate.incarnation, batch, None).acked
+            if refused := tuple(end.id for end in batch if (end.id, end.run) not in acked):
+                self._hub.emit(EndsRefused(refused, estate.pid))
 
         def weaken(end: Ended, fault: DataFault) -> None:
             less = poorer(end, str(fault))
