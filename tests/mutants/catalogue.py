@@ -1,5 +1,11 @@
 """All mutants."""
 
-from tests.mutants import of_core, of_postgres, of_sqlite, of_sqlite_moves
+from tests.mutants import of_core, of_postgres, of_sqlite, of_sqlite_moves, of_worker
 
-MUTANTS = [*of_core.MUTANTS, *of_sqlite.MUTANTS, *of_sqlite_moves.MUTANTS, *of_postgres.MUTANTS]
+MUTANTS = [
+    *of_core.MUTANTS,
+    *of_sqlite.MUTANTS,
+    *of_sqlite_moves.MUTANTS,
+    *of_postgres.MUTANTS,
+    *of_worker.MUTANTS,
+]

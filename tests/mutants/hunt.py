@@ -1,6 +1,6 @@
 """One hunt, in a process of its own whose `duly` is the mutant: run cases until one of them fails.
 
-    python -m tests.mutants.hunt sqlite AREA,AREA | python -m tests.mutants.hunt postgres AREA,AREA URL
+    python -m tests.mutants.hunt sqlite AREA,AREA | postgres AREA,AREA URL | simulation SEED,SEED
 
 Exit 0: everything passed, the mutant lives. 1: a case failed; its name is printed. Anything else: it does not even run.
 """
@@ -11,7 +11,9 @@ from duly.testing import conformance
 from duly.testing.conformance import Case
 from tests.conformance.places import Place, postgres_place, sqlite_place
 from tests.folders import fast_folder
+from tests.simulation.test_simulation import simulate
 
+SEEDS = 200
 # A mutant breaks one promise: with everything broken, any test would do.
 SIGNS_OF_LIFE = ("an_enqueued_job_is_ready", "a_claim_from_an_empty_queue_is_empty")
 
@@ -31,6 +33,16 @@ def hunt(place: Place, areas: list[str]) -> int:
     return 0
 
 
+def hunt_in_simulation(first: list[int]) -> int:
+    for seed in [*first, *range(SEEDS)]:
+        try:
+            simulate(seed, "model")
+        except AssertionError as error:
+            print(str(error).partition("\n")[0])
+            return 1
+    return 0
+
+
 def _failure(case: Case, place: Place) -> str:
     try:
         with place() as database:
@@ -41,6 +53,8 @@ def _failure(case: Case, place: Place) -> str:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[0] == "simulation":
+        return hunt_in_simulation([int(seed) for seed in arguments[1].split(",")])
     store, areas = arguments[0], arguments[1].split(",")
     if store == "postgres":
         return hunt(postgres_place(arguments[2]), areas)

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-Hunt = Literal["core", "sqlite", "postgres"]
+Hunt = Literal["core", "sqlite", "postgres", "simulation"]
 
 
 class Mutant(NamedTuple):
@@ -14,10 +14,12 @@ class Mutant(NamedTuple):
     breaks: str
     """The promise that no longer holds."""
     areas: tuple[str, ...] = ()
-    """Areas of the suite to look in first; the rest follows."""
+    """Areas of the suite, or seeds of the simulation, to look in first; the rest follows."""
 
     @property
     def hunt(self) -> Hunt:
+        if self.file.startswith("worker/"):
+            return "simulation"
         if self.file.startswith("stores/postgres/"):
             return "postgres"
         return "sqlite" if self.file.startswith("stores/") else "core"

@@ -85,7 +85,7 @@ class World:
         """Times that two processes ran one job at once, the older of them frozen."""
         self.kills = 0
         self._numbers = iter(range(1, 1_000_000))
-        self._running: dict[JobId, list[tuple[Process, int]]] = {}
+        self._running: dict[JobId, list[tuple[Process, Attempt]]] = {}
         self._seen: dict[JobId, JobRecord] = {}
         self._changes_seen = -1
         self._producer = Wire(self.store, self.books, self.draw, self.fault_rate, self.timeline.note)
@@ -284,18 +284,19 @@ class World:
 
     def began(self, process: Process, attempt: Attempt) -> None:
         others = self._running.setdefault(attempt.job.id, [])
-        for other, run in others:
-            if other.alive and not other.unaware:
-                assert other.fenced or not other.fence.refresh(self.timeline.now), (
-                    f"{process} starts run {attempt.job.run} of job {attempt.job.id} while {other} runs {run}"
-                )
+        for other, older in others:
+            # Frozen, or just asked to stop: it knows, or cannot know.
+            excused = other.unaware or older.why is not None
+            assert excused or not other.fence.refresh(self.timeline.now), (
+                f"{process} starts run {attempt.job.run} of job {attempt.job.id} while {other} runs {older.job.run}"
+            )
             self.overlaps += 1
-        others.append((process, attempt.job.run))
+        others.append((process, attempt))
 
     def ended(self, process: Process, attempt: Attempt) -> None:
         running = self._running.get(attempt.job.id, [])
-        if (process, attempt.job.run) in running:
-            running.remove((process, attempt.job.run))
+        if (process, attempt) in running:
+            running.remove((process, attempt))
 
     def _over(self) -> bool:
         if self.timeline.now < 1_000.0 + CHAOS or self._changes_seen != self.books.changes:

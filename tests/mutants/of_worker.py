@@ -1,0 +1,27 @@
+"""Mutants of the worker's fences: the simulation must meet what they let through."""
+
+from tests.mutants.mutant import Mutant
+
+MUTANTS = [
+    Mutant(
+        "worker/floor.py",
+        "if attempt.why is not None or not self.fence.may_start(now):",
+        "if attempt.why is not None:",
+        "a process whose lease is over starts nothing",
+        ("64",),
+    ),
+    Mutant(
+        "worker/rescue.py",
+        "self._watch.overdue(beats, now, 3 * self._every)",
+        "beats",
+        "only who was watched for a whole lease is reaped",
+        ("0",),
+    ),
+    Mutant(
+        "worker/heartbeat.py",
+        "return not (self.gone or self._own.must_stop(now))",
+        "return not self.gone",
+        "a process that could not renew ends its handlers",
+        ("71",),
+    ),
+]
