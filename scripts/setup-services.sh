@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the servers that the tests start: PostgreSQL 15 from Debian's packages (18 comes as a wheel, with
-# the development tools). Safe to repeat, and silent when all is there. Starts nothing and makes no cluster.
+# Installs the servers that the tests start: PostgreSQL 15 and PgBouncer from Debian's packages (PostgreSQL 18 comes
+# as a wheel, with the development tools). Safe to repeat, and silent when all is there. Starts nothing and makes no cluster.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,4 +25,9 @@ restore_clusters() {
 
 if [ ! -x /usr/lib/postgresql/15/bin/initdb ]; then
     if_possible install_postgresql
+fi
+
+# For the tests behind a pooler, which start one of their own.
+if [ ! -x /usr/sbin/pgbouncer ] && ! command -v pgbouncer >/dev/null; then
+    if_possible apt_install pgbouncer
 fi
