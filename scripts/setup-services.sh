@@ -30,4 +30,6 @@ fi
 # For the tests behind a pooler, which start one of their own.
 if [ ! -x /usr/sbin/pgbouncer ] && ! command -v pgbouncer >/dev/null; then
     if_possible apt_install pgbouncer
+    # Nobody asked for the service that the package starts where there is systemd.
+    if [ -d /run/systemd/system ]; then as_root systemctl disable --quiet --now pgbouncer; fi
 fi
