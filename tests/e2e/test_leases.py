@@ -3,6 +3,8 @@
 import fcntl
 import os
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -126,21 +128,28 @@ def test_an_operator_drains_a_worker_and_its_supervisor_replaces_it(place: Place
 
 
 def _stop_outside_a_transaction(place: Place, *pids: int) -> None:
-    """SIGSTOP them at a moment when none of them holds the lock of a SQLite file: nobody else could work on."""
-    path = Path(place.url.removeprefix("sqlite:///") + "-lock")
+    """SIGSTOP them at a moment when none of them holds a lock of a SQLite file: nobody else could work on."""
+    path = place.url.removeprefix("sqlite:///")
 
     def stopped() -> bool:
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
-        if not place.url.startswith("sqlite"):
+        if not place.url.startswith("sqlite") or _is_free(path):
             return True
-        with path.open() as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                for pid in pids:
-                    os.kill(pid, signal.SIGCONT)
-                return False
-        return True
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        return False
 
     wait_until(stopped, what="a stop outside a transaction")
+
+
+def _is_free(path: str) -> bool:
+    with Path(f"{path}-lock").open() as file, closing(sqlite3.connect(path, timeout=0)) as connection:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Readers hold up writers, too.
+            connection.execute("begin exclusive")
+            connection.rollback()
+        except (BlockingIOError, sqlite3.OperationalError):
+            return False
+    return True
