@@ -1,9 +1,7 @@
 """Breaks duly in one place at a time and demands that a test notices: `make mutants`.
 
-    scripts/mutants.py [--jobs N] [WORDS...]      only mutants whose file or promise holds all the words
-
-Each mutant (tests/mutants) is applied to a copy of src/duly. Exit 1 when one survives, does not run at all, or no
-longer fits the code.
+Each mutant of tests/mutants is applied to a copy of src/duly. Exit 1 when one survives, does not run or no longer fits.
+WORDS: only mutants whose file or promise holds them all.
 """
 
 import argparse
@@ -44,7 +42,7 @@ class Verdict(NamedTuple):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("words", nargs="*")
+    parser.add_argument("words", nargs="*", help="all of them must occur in the file or the promise")
     options = parser.parse_args()
     chosen = [one for one in MUTANTS if all(word in f"{one.file} {one.breaks}" for word in options.words)]
     if not chosen:

@@ -1,10 +1,6 @@
-"""What every store of jobs must do, as plain functions: the suite that duly's own stores pass.
+"""What every store of jobs must do, as plain functions: the suite that duly's own stores pass; see `check`.
 
-    for case in conformance.cases():
-        conformance.check(case, database)      # a new, empty database for each case
-
-`database` opens handles on the store under test (see `Database`); a case raises AssertionError when the store breaks
-its promise. Cases use assert: do not run them under `python -O`.
+Knows the store protocols only. Cases use assert: do not run them under `python -O`.
 """
 
 from collections.abc import Callable
@@ -58,7 +54,15 @@ def cases() -> list[Case]:
 
 
 def check(case: Case, database: Database) -> None:
-    """Run one case on an empty database; AssertionError when the store does not keep this promise."""
+    """Run one case on an empty database; AssertionError when the store does not keep this promise.
+
+    For a store of your own, in any test runner:
+
+        for case in conformance.cases():
+            conformance.check(case, database)  # a new, empty one for each case
+
+    where `database` opens handles on the store under test (see `Database`).
+    """
     bench = Bench(database)
     try:
         case.run(bench)

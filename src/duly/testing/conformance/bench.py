@@ -44,7 +44,7 @@ POISON = 3
 NO_SUCH_JOB = JobId(4_000_000_000_000_000)
 # Longer than any interval at which a store skips a sweep that is not due.
 SWEEP_EVERY = 2 * MINUTE
-PATIENCE = 20.0
+PATIENCE = 45.0
 BOOM = ErrorRecord("ValueError", "boom", "Traceback: boom at line 7\n", "0badcafe")
 
 

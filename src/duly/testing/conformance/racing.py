@@ -25,7 +25,7 @@ from .bench import (
 
 ROUNDS = 30
 MOVES = 150
-READS = 1_000
+READS = 10_000
 
 
 def four_claimers_share_without_overlap(bench: Bench) -> None:
