@@ -347,7 +347,8 @@ def test_whatever_a_handler_raises_is_one_failed_attempt_of_its_type(jobs: App) 
         assert (record.state, record.counters.failed) == (State.dead, 1), kind
         assert record.error is not None
         assert record.error.type.rpartition(".")[2] == kind.partition("(")[0]
-        assert [attempt.event for attempt in jobs.store.inspection.attempts(id)] == [Event.fail]
+        begun = [attempt for attempt in jobs.store.inspection.attempts(id) if attempt.started_at is not None]
+        assert [attempt.event for attempt in begun] == [Event.fail]
     assert {record_of(jobs, id).state for id in after} == {State.completed}
     assert len(serving) <= 2
 
