@@ -4,6 +4,7 @@ Each pytest process starts servers of its own on first use (about one second), s
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.services import MissingService, PostgresServer
 
 SERVER_FIXTURES = {"postgres15", "postgres18", "postgres", "postgres_url"}
 MISSING = "MISSING SERVICE: "
+STORES = ("sqlite-wal", "sqlite-truncate", "postgres15", "postgres18")
 
 settings.register_profile(
     "default", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -39,6 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    _tell_conformance(terminalreporter)
     skipped = [str(report.longrepr) for report in terminalreporter.getreports("skipped")]
     missing = [text for text in skipped if MISSING in text]
     if missing:
@@ -46,6 +49,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(f"{len(missing)} tests did not run. They must, before anything is released.")
         for text in sorted({text.partition(MISSING)[2].rstrip("')") for text in missing}):
             terminalreporter.line(f"  {text}", red=True)
+
+
+def _tell_conformance(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many cases of the suite each store has passed; that they are as many is a test of its own."""
+    passed = Counter(
+        store
+        for report in terminalreporter.getreports("passed")
+        for store in STORES
+        if report.when == "call" and f"::test_store[{store}-" in report.nodeid
+    )
+    if passed:
+        told = ", ".join(f"{store} {passed[store]}" for store in STORES)
+        terminalreporter.line(f"conformance cases passed: {told}")
 
 
 def in_ci() -> bool:
