@@ -134,6 +134,7 @@ def _stop_outside_a_transaction(place: Place, *pids: int) -> None:
     def stopped() -> bool:
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: all(map(_stands, pids)), what=f"the stop of every thread of {pids}")
         if not place.url.startswith("sqlite") or _is_free(path):
             return True
         for pid in pids:
@@ -141,6 +142,12 @@ def _stop_outside_a_transaction(place: Place, *pids: int) -> None:
         return False
 
     wait_until(stopped, what="a stop outside a transaction")
+
+
+def _stands(pid: int) -> bool:
+    # The signal is sent when kill() returns; threads on other cores go on for a moment.
+    stats = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def _is_free(path: str) -> bool:
