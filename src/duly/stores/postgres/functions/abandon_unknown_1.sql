@@ -20,7 +20,9 @@ begin
                           correlation_id, reason)
         select g.id, j.queue_key, j.enqueued_at, p_now, g.run, g.failed, g.lost, g.interrupted, g.snoozed, j.queue, j.task,
                j.tenant, j.correlation_id, 'no worker knows the task ' || j.task
-          from gone g cross join lateral (select * from job j where j.id = g.id offset 0) j;
+          from gone g cross join lateral (
+            select j.queue_key, j.enqueued_at, j.queue, j.task, j.tenant, j.correlation_id from job j
+             where j.id = g.id offset 0) j;
         get diagnostics v_moved = row_count;
         v_abandoned := v_abandoned + v_moved;
     end loop;

@@ -47,13 +47,16 @@ begin
                 returning id, task, priority, pos, run + 1 as run, failed, lost, interrupted, snoozed, expires_at
             ), taken as materialized (
                 select g.*, j.queue_key, j.queue, j.task as task_name, j.tenant, j.tags, j.correlation_id, j.attempts, j.timeout,
-                       j.enqueued_at, j.expires_at as job_expires_at,
+                       j.enqueued_at,
                        case when octet_length(j.args) <= 8192 then j.args end as args,
                        case when g.expires_at <= p_now then 'expired'
                             when not p_known ? g.task::text then 'unknown'
                             when g.task = any(p_paused) then 'paused'
                             else 'claimed' end as kind
-                  from gone g cross join lateral (select * from job j where j.id = g.id offset 0) j
+                  from gone g cross join lateral (
+                    select j.queue_key, j.queue, j.task, j.tenant, j.tags, j.correlation_id, j.attempts, j.timeout, j.enqueued_at,
+                           j.args
+                      from job j where j.id = g.id offset 0) j
             ), running as (
                 insert into claimed (incarnation, id, queue, task, claimed_at, deadline, run, priority, failed, lost,
                                      interrupted, snoozed, expires_at)

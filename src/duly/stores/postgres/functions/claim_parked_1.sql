@@ -8,8 +8,8 @@ create function {schema}.claim_parked_1(
 language plpgsql as $$
 declare
     v_task bigint;
-    v_parked {schema}.blocked;
-    v_job {schema}.job;
+    v_parked record;
+    v_job record;
     v_open bigint[];
     v_left int := p_most;
     v_place int;
@@ -25,9 +25,10 @@ begin
                 delete from blocked where ctid = (
                     select b.ctid from blocked b where b.cause = 1 and b.task = v_task and b.queue = any(v_open)
                      order by b.pos limit 1 for update skip locked)
-                returning *
+                returning id, queue, priority, run, failed, lost, interrupted, snoozed, expires_at
             )
-            select g.* into v_parked from gone g;
+            select g.id, g.queue, g.priority, g.run, g.failed, g.lost, g.interrupted, g.snoozed, g.expires_at
+              into v_parked from gone g;
             exit when not found;
             if v_parked.expires_at <= p_now then
                 perform finish_waiting_1(array[v_parked.id], array[v_parked.run], array[v_parked.failed], array[v_parked.lost],
@@ -35,7 +36,8 @@ begin
                                          null, p_now);
                 continue;
             end if;
-            select j.* into v_job from job j where j.id = v_parked.id;
+            select j.attempts, j.timeout, j.enqueued_at, j.queue, j.task, j.tenant, j.tags, j.correlation_id, j.args
+              into v_job from job j where j.id = v_parked.id;
             v_place := array_position(p_lanes, v_parked.queue);
             v_run := v_parked.run + 1;
             insert into claimed (incarnation, id, queue, task, claimed_at, deadline, run, priority, failed, lost, interrupted,

@@ -12,7 +12,9 @@ begin
            j.tenant, j.correlation_id, u.reason, u.note
       from unnest(p_ids, p_runs, p_failed, p_lost, p_interrupted, p_snoozed, p_reasons, p_notes)
         as u (id, run, failed, lost, interrupted, snoozed, reason, note)
-     cross join lateral (select * from job j where j.id = u.id offset 0) j;
+     cross join lateral (
+        select j.queue_key, j.enqueued_at, j.queue, j.task, j.tenant, j.correlation_id from job j
+         where j.id = u.id offset 0) j;
     delete from wish where id = any(p_ids);
 end
 $$;

@@ -20,7 +20,10 @@ begin
            s.incarnation, s.reason, s.note, coalesce(s.result, r.result), s.error_type, s.error_message, s.traceback, s.fingerprint,
            p.run, p.done, p.of, p.note, w.id is not null
       from unnest(p_ids) as asked (id)
-     cross join lateral (select * from job j where j.id = asked.id offset 0) j
+     cross join lateral (
+        select j.id, j.queue, j.task, j.tenant, j.priority, j.tags, j.correlation_id, j.args, j.attempts, j.timeout,
+               j.enqueued_at, j.expires_at
+          from job j where j.id = asked.id offset 0) j
      cross join lateral (
         select 'running' as state, false as final, c.priority, c.failed, c.lost, c.interrupted, c.snoozed, c.run, c.expires_at,
                null::timestamptz as run_at, c.claimed_at as started_at, c.deadline, null::timestamptz as finished_at, c.incarnation,
@@ -49,8 +52,9 @@ begin
           from dead d where d.id = j.id
         offset 0) s
       left join lateral (select r.result from result r where s.final and r.id = j.id offset 0) r on true
-      left join lateral (select * from progress p where s.state = 'running' and p.id = j.id and p.run = s.run offset 0) p
-        on true
+      left join lateral (
+        select p.run, p.done, p.of, p.note from progress p
+         where s.state = 'running' and p.id = j.id and p.run = s.run offset 0) p on true
       left join lateral (select w.id from wish w where s.state = 'running' and w.id = j.id offset 0) w on true;
 end
 $$;

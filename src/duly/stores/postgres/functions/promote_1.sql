@@ -31,7 +31,8 @@ begin
         ), sorted as materialized (
             select g.*, w.reason, 'cancelled by ' || w.by as note,
                    case when w.id is not null then 'cancelled' when g.expires_at <= v_now then 'skipped' else 'ready' end as state
-              from gone g left join lateral (select * from wish w where w.id = g.id offset 0) w on true
+              from gone g left join lateral (
+                select w.id, w.by, w.reason from wish w where w.id = g.id offset 0) w on true
              order by g.run_at, g.id
         ), due as (
             insert into ready (queue, priority, pos, id, task, ready_at, run, failed, lost, interrupted, snoozed, expires_at)

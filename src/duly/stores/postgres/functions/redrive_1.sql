@@ -19,7 +19,8 @@ begin
     ), again as (
         insert into ready (queue, priority, pos, id, task, ready_at, run)
         select j.queue_key, coalesce(p_priority, j.priority), nextval('pos'), g.id, j.task_key, v_now, g.run
-          from gone_all g cross join lateral (select * from job j where j.id = g.id offset 0) j
+          from gone_all g cross join lateral (
+            select j.queue_key, j.task_key, j.priority from job j where j.id = g.id offset 0) j
         returning id
     )
     select array_agg(a.id) into v_moved from again a;

@@ -16,7 +16,8 @@ begin
                u.event = 'lose' and c.lost + 1 >= p_poison and (p_witnessed or c.lost >= 1) as poison
           from unnest(p_incarnations, p_ids, p_events) as u (incarnation, id, event)
          cross join lateral (
-            select * from claimed c where c.incarnation = u.incarnation and c.id = u.id offset 0) c
+            select c.run, c.failed, c.lost, c.interrupted, c.snoozed, c.claimed_at from claimed c
+             where c.incarnation = u.incarnation and c.id = u.id offset 0) c
          order by u.incarnation, u.id
     ), listed as (
         select array_agg(incarnation) as incarnations, array_agg(id) as ids, array_agg(run) as runs,

@@ -1,2 +1,2 @@
 -- Delete dead letters. Lock, index: purge_1. Differs: none.
-select * from {schema}.purge_1(%(ids)s::bigint[], %(by)s::text, %(reason)s::text, %(now)s::timestamptz)
+select told.id from {schema}.purge_1(%(ids)s::bigint[], %(by)s::text, %(reason)s::text, %(now)s::timestamptz) as told (id)

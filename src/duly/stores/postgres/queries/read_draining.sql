@@ -1,2 +1,2 @@
 -- Which of these were asked to end. Lock, index: draining_1. Differs: none.
-select * from {schema}.draining_1(%(incarnations)s::bigint[])
+select told.incarnation from {schema}.draining_1(%(incarnations)s::bigint[]) as told (incarnation)

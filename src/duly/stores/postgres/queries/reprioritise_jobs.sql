@@ -1,2 +1,2 @@
 -- Another priority. Lock, index: reprioritise_1. Differs: none.
-select * from {schema}.reprioritise_1(%(ids)s::bigint[], %(priority)s::int, %(by)s::text, %(reason)s::text, %(now)s::timestamptz)
+select told.id from {schema}.reprioritise_1(%(ids)s::bigint[], %(priority)s::int, %(by)s::text, %(reason)s::text, %(now)s::timestamptz) as told (id)

@@ -1,2 +1,2 @@
 -- Another due time. Lock, index: run_at_1. Differs: none.
-select * from {schema}.run_at_1(%(ids)s::bigint[], %(at)s::timestamptz, %(by)s::text, %(reason)s::text, %(now)s::timestamptz)
+select told.id from {schema}.run_at_1(%(ids)s::bigint[], %(at)s::timestamptz, %(by)s::text, %(reason)s::text, %(now)s::timestamptz) as told (id)

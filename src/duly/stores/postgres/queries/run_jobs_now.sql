@@ -1,2 +1,2 @@
 -- scheduled -> ready. Lock, index: run_now_1. Differs: none.
-select * from {schema}.run_now_1(%(ids)s::bigint[], %(by)s::text, %(reason)s::text, %(now)s::timestamptz)
+select told.id from {schema}.run_now_1(%(ids)s::bigint[], %(by)s::text, %(reason)s::text, %(now)s::timestamptz) as told (id)
