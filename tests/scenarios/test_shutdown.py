@@ -4,6 +4,8 @@ import os
 import random
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +23,7 @@ from duly.core.lifecycle import Event, State
 from duly.worker.embedded import Embedded
 from duly.worker.options import WorkerOptions
 from tests.e2e import test_endings, test_kills, test_shutdown, test_time_to_run
-from tests.e2e.chores_app import block_loop, hold, raising_isolated, spin
+from tests.e2e.chores_app import block_loop, hold, quick, raising_isolated, spin
 from tests.e2e.workers import Place, a_place
 from tests.scenarios.inside import record_of
 from tests.services import PostgresServer
@@ -200,6 +202,48 @@ def answers(place: Place) -> bool:
 
 
 @pytest.mark.process
+def test_a_worker_that_stops_keeps_its_lease_until_its_last_job_ends(place: Place) -> None:
+    id = place.enqueue_one(hold)
+    stopping = place.start(lease=2.4, heartbeat=0.3, grace=60.0)
+    (line,) = place.wait_started(id)
+    place.start(lease=2.4, heartbeat=0.3)
+    place.wait_workers(2)
+
+    stopping.signal(signal.SIGTERM)
+    # The supervisor's word and that of its process.
+    wait_until(lambda: stopping.log.count("stopping") == 2, what="the stop")
+    late = place.enqueue_one(quick)
+    place.wait_final([late])
+    seen = beats(place)
+    # More than a lease after the stop, with somebody there who would take over.
+    wait_until(
+        lambda: all(beats(place).get(one, 0) >= beat + 10 for one, beat in seen.items()), what="ten beats"
+    )
+    place.release()
+
+    (record,) = place.wait_final([id])
+    assert stopping.wait() == 0
+    assert (record.state, record.run) == (State.completed, 1)
+    assert place.ledger("ran", late)[0].pid != line.pid
+
+
+@pytest.mark.process
+def test_a_worker_that_cannot_start_at_all_says_so_by_its_exit_code(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [Path(sys.executable).parent / "duly", "worker", "tests.e2e.chores_app:jobs"],
+        env={**os.environ, "DULY_URL": "postgresql://127.0.0.1:1/nowhere", "CHORES": str(tmp_path)},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+
+    assert done.returncode == 5
+    assert "cannot be reached" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.process
 def test_a_killed_process_among_four_is_replaced_and_the_others_never_notice(place: Place) -> None:
     worker = place.start(processes=4, lease=30.0, heartbeat=5.0)
     before = {row.pid for row in place.wait_workers(4, timeout=40)}
@@ -260,11 +304,7 @@ STORIES: dict[str, Callable[[Place], None]] = {
     "kill -9 of the worker": test_kills.test_kill_9_of_the_whole_worker_means_again_and_not_failed,
     "a segfault": test_kills.test_a_segfault_in_a_handler_ends_neither_the_worker_nor_other_jobs,
     "deploys": test_shutdown.test_deploys_never_eat_the_retry_budget,
-    "a second signal": test_shutdown.test_a_second_signal_cuts_the_grace_and_loses_nothing,
     "at once after an interrupt": test_shutdown.test_jobs_run_at_once_after_an_interrupted_worker,
-    "a timeout": lambda place: test_time_to_run.test_a_timeout_is_a_failed_attempt_and_dead_at_the_last(
-        place, hold
-    ),
     "stuck threads": test_time_to_run.test_stuck_threads_are_replaced_and_their_late_words_refused,
     "strange exceptions": lambda place: (
         test_endings.test_strange_exceptions_are_failed_attempts_and_the_worker_lives(place, raising_isolated)

@@ -142,12 +142,12 @@ def test_a_handle_from_before_the_fork_is_used_by_nobody_after_it(url: str) -> N
 
 @pytest.mark.process
 def test_every_job_that_a_killed_process_had_in_hand_is_there(url: str) -> None:
-    lines = outcome(start("crash", url, 30, 7, 0))
+    lines = outcome(start("crash", url, 24, 7, 0))
 
     ids = [JobId(int(line)) for line in lines if line]
     with opened(url) as store:
         records = store.inspection.lookup(ids)
-    assert len(ids) > 20
+    assert len(ids) > 15
     assert [record.state for record in records if record] == [State.ready] * len(ids)
     if url.startswith("sqlite"):
         assert sound(file_of(url))
