@@ -173,7 +173,9 @@ TYPED: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value"), TYPED, ids=[str(value) for _, value in TYPED])
+@pytest.mark.parametrize(
+    ("kind", "value"), TYPED, ids=[f"{type(value).__name__}-{at}" for at, (_, value) in enumerate(TYPED)]
+)
 def test_a_declared_type_arrives_in_the_handler_unchanged(jobs: App, kind: Any, value: Any) -> None:
     def keep(value: Any) -> None: ...
 
@@ -203,7 +205,7 @@ OPEN: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("value", OPEN, ids=str)
+@pytest.mark.parametrize("value", OPEN, ids=[f"{type(value).__name__}-{at}" for at, value in enumerate(OPEN)])
 def test_what_would_arrive_as_something_else_is_refused_at_the_enqueue(jobs: App, value: Any) -> None:
     @jobs.task
     def keep(value: Any) -> None: ...
