@@ -19,7 +19,8 @@ begin
         select u.incarnation, u.id, u.run, u.event, u.delay, u.result, u.reason, u.note, u.error_type, u.error_message,
                u.traceback, u.fingerprint, u.elapsed, coalesce(u.failed, 0) as failed, coalesce(u.lost, 0) as lost,
                coalesce(u.interrupted, 0) as interrupted, coalesce(u.snoozed, 0) as snoozed, c.tid, c.priority, j.queue_key,
-               j.suspect_key, j.task_key, j.enqueued_at, j.queue, j.task, j.tenant, j.correlation_id, w.reason as wish_reason, w.by as wish_by,
+               j.suspect_key, j.task_key, j.enqueued_at, j.queue, j.task, j.tenant, j.correlation_id,
+               w.reason as wish_reason, w.by as wish_by,
                case when w.id is null then u.state else 'cancelled' end as final,
                -- Expiry asks whether a job has started: a first attempt that never did leaves it standing.
                case when u.elapsed is null and u.run = 1 then c.expires_at end as kept_expiry,

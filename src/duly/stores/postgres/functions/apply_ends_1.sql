@@ -1,9 +1,8 @@
 -- Applies ends of attempts, each fenced by (incarnation, job, run); answers the pairs that were not live, but for those
--- whose same end an earlier call applied (p_again). A wished cancel turns ready and scheduled into cancelled, and gives its reason to what the
--- worker cancelled itself. The caller has set the planner.
--- Lock: the claimed rows FOR UPDATE, in the order given (callers sort by incarnation, id), in an earlier statement than
--- the wishes it protects: a cancel waits for this lock and looks again. Index: claimed_pkey, job_pkey, wish_pkey.
--- Differs: SQLite needs no lock.
+-- whose same end an earlier call applied (p_again). A wished cancel turns ready and scheduled into cancelled, and gives its
+-- reason to what the worker cancelled itself. The caller has set the planner.
+-- Lock: the claimed rows FOR UPDATE, in the order given (callers sort by incarnation, id). Index: those of the two functions
+-- it calls, attempt_pkey, finished_pkey. Differs: SQLite needs no lock.
 create function {schema}.apply_ends_1(
     p_incarnations bigint[], p_ids bigint[], p_runs int[], p_events text[], p_states text[],
     p_failed int[], p_lost int[], p_interrupted int[], p_snoozed int[], p_delays float8[], p_results bytea[],

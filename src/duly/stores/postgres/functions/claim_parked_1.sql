@@ -2,8 +2,8 @@
 -- lanes; expired ones become skipped. One row at a time: it happens only after a deploy.
 -- Lock: blocked rows FOR UPDATE SKIP LOCKED; they are never updated. Index: blocked_cause, job_pkey. Differs: none.
 create function {schema}.claim_parked_1(
-    p_incarnation bigint, p_known jsonb, p_queues text[], p_lanes bigint[], p_caps int[], p_paused text[], p_paused_tasks bigint[],
-    p_most int, p_tasks bigint[], p_now timestamptz
+    p_incarnation bigint, p_known jsonb, p_queues text[], p_lanes bigint[], p_caps int[], p_paused text[],
+    p_paused_tasks bigint[], p_most int, p_tasks bigint[], p_now timestamptz
 ) returns setof {schema}.exchanged_1
 language plpgsql as $$
 declare

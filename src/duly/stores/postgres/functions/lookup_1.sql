@@ -14,41 +14,42 @@ set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
     return query
-    select j.id, s.state, j.queue, j.task, j.tenant, coalesce(s.priority, j.priority), j.tags, j.correlation_id, j.args, s.failed,
-           s.lost, s.interrupted, s.snoozed, s.run, j.attempts, j.timeout, j.enqueued_at,
-           case when s.final then j.expires_at else s.expires_at end, s.run_at, s.started_at, s.deadline, s.finished_at,
-           s.incarnation, s.reason, s.note, coalesce(s.result, r.result), s.error_type, s.error_message, s.traceback, s.fingerprint,
-           p.run, p.done, p.of, p.note, w.id is not null
+    select j.id, s.state, j.queue, j.task, j.tenant, coalesce(s.priority, j.priority), j.tags, j.correlation_id,
+           j.args, s.failed, s.lost, s.interrupted, s.snoozed, s.run, j.attempts, j.timeout, j.enqueued_at, case
+           when s.final then j.expires_at else s.expires_at end, s.run_at, s.started_at, s.deadline, s.finished_at,
+           s.incarnation, s.reason, s.note, coalesce(s.result, r.result), s.error_type, s.error_message,
+           s.traceback, s.fingerprint, p.run, p.done, p.of, p.note, w.id is not null
       from unnest(p_ids) as asked (id)
      cross join lateral (
         select j.id, j.queue, j.task, j.tenant, j.priority, j.tags, j.correlation_id, j.args, j.attempts, j.timeout,
                j.enqueued_at, j.expires_at
           from job j where j.id = asked.id offset 0) j
      cross join lateral (
-        select 'running' as state, false as final, c.priority, c.failed, c.lost, c.interrupted, c.snoozed, c.run, c.expires_at,
-               null::timestamptz as run_at, c.claimed_at as started_at, c.deadline, null::timestamptz as finished_at, c.incarnation,
-               null as reason, null as note, null::bytea as result, null as error_type, null as error_message, null as traceback,
-               null as fingerprint
+        select 'running' as state, false as final, c.priority, c.failed, c.lost, c.interrupted, c.snoozed, c.run,
+               c.expires_at, null::timestamptz as run_at, c.claimed_at as started_at, c.deadline, null::timestamptz
+               as finished_at, c.incarnation, null as reason, null as note, null::bytea as result, null as
+               error_type, null as error_message, null as traceback, null as fingerprint
           from claimed c where c.id = j.id
         union all
-        select 'ready', false, r.priority, r.failed, r.lost, r.interrupted, r.snoozed, r.run, r.expires_at, null, null, null, null,
-               null, null, null, null, null, null, null, null
+        select 'ready', false, r.priority, r.failed, r.lost, r.interrupted, r.snoozed, r.run, r.expires_at, null,
+               null, null, null, null, null, null, null, null, null, null, null
           from ready r where r.id = j.id
         union all
-        select 'scheduled', false, s.priority, s.failed, s.lost, s.interrupted, s.snoozed, s.run, s.expires_at, s.run_at, null, null,
-               null, null, null, null, null, null, null, null, null
+        select 'scheduled', false, s.priority, s.failed, s.lost, s.interrupted, s.snoozed, s.run, s.expires_at,
+               s.run_at, null, null, null, null, null, null, null, null, null, null, null
           from scheduled s where s.id = j.id
         union all
-        select 'blocked', false, b.priority, b.failed, b.lost, b.interrupted, b.snoozed, b.run, b.expires_at, null, null, null, null,
-               null, null, null, null, null, null, null, null
+        select 'blocked', false, b.priority, b.failed, b.lost, b.interrupted, b.snoozed, b.run, b.expires_at, null,
+               null, null, null, null, null, null, null, null, null, null, null
           from blocked b where b.id = j.id
         union all
-        select f.status, true, null, f.failed, f.lost, f.interrupted, f.snoozed, f.run, null, null, f.started_at, null, f.finished_at,
-               f.incarnation, f.reason, f.note, f.result, null, null, null, null
+        select f.status, true, null, f.failed, f.lost, f.interrupted, f.snoozed, f.run, null, null, f.started_at,
+               null, f.finished_at, f.incarnation, f.reason, f.note, f.result, null, null, null, null
           from finished f where f.id = j.id
         union all
-        select 'dead', true, null, d.failed, d.lost, d.interrupted, d.snoozed, d.run, null, null, d.started_at, null, d.died_at,
-               d.incarnation, d.reason, d.note, null, d.error_type, d.error_message, d.traceback, d.fingerprint
+        select 'dead', true, null, d.failed, d.lost, d.interrupted, d.snoozed, d.run, null, null, d.started_at,
+               null, d.died_at, d.incarnation, d.reason, d.note, null, d.error_type, d.error_message, d.traceback,
+               d.fingerprint
           from dead d where d.id = j.id
         offset 0) s
       left join lateral (select r.result from result r where s.final and r.id = j.id offset 0) r on true

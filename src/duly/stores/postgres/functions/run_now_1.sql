@@ -15,7 +15,8 @@ begin
         select * from gone order by id
     )
     insert into ready (queue, priority, pos, id, task, ready_at, run, failed, lost, interrupted, snoozed, expires_at)
-    select s.queue, s.priority, nextval('pos'), s.id, s.task, v_now, s.run, s.failed, s.lost, s.interrupted, s.snoozed, s.expires_at
+    select s.queue, s.priority, nextval('pos'), s.id, s.task, v_now, s.run, s.failed, s.lost, s.interrupted, s.snoozed,
+           s.expires_at
       from sorted s;
     if found then
         perform ring_1();

@@ -1,5 +1,7 @@
--- What keeps this database from keeping a queue well: (kind, detail, number). Lock: none. Index: none. Differs: PostgreSQL only.
-select 'transaction' as kind, a.pid || ' of ' || coalesce(a.usename, '?') || ' (' || coalesce(nullif(a.application_name, ''), '?') || ')',
+-- What keeps this database from keeping a queue well: (kind, detail, number). Lock: none. Index: none.
+-- Differs: PostgreSQL only.
+select 'transaction' as kind,
+       a.pid || ' of ' || coalesce(a.usename, '?') || ' (' || coalesce(nullif(a.application_name, ''), '?') || ')',
        extract(epoch from clock_timestamp() - a.xact_start)::float8
   from pg_stat_activity a
  where a.datname = current_database() and a.pid <> pg_backend_pid() and a.backend_type = 'client backend'

@@ -1,7 +1,8 @@
 -- Dead letters by fingerprint, queue and task, the largest group first. Lock: none. Index: dead whole, job_pkey.
 -- Differs: none.
 select coalesce(d.fingerprint, ''), d.queue, d.task, count(*), min(d.died_at), max(d.died_at),
-       (array_agg(coalesce(d.error_type || ': ' || d.error_message, d.error_type, d.reason, '') order by d.died_at desc, d.id desc))[1]
+       (array_agg(coalesce(d.error_type || ': ' || d.error_message, d.error_type, d.reason, '')
+                  order by d.died_at desc, d.id desc))[1]
   from {schema}.dead d join {schema}.job j on j.id = d.id
  where (%(queue)s::text is null or d.queue = %(queue)s::text)
    and (%(task)s::text is null or d.task = %(task)s::text)

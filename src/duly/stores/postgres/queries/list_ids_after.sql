@@ -4,7 +4,8 @@ select x.id from (
     (select t.id from {schema}.job t where %(source)s::text = 'job' and t.id > %(edge)s::bigint
       order by t.id limit %(most)s::int)
     union all
-    (select t.id from {schema}.job t where %(source)s::text = 'correlation' and t.correlation_id = %(value)s::text and t.id > %(edge)s::bigint
+    (select t.id from {schema}.job t where %(source)s::text = 'correlation'
+       and t.correlation_id = %(value)s::text and t.id > %(edge)s::bigint
       order by t.id limit %(most)s::int)
     union all
     (select t.id from {schema}.job_tag t where %(source)s::text = 'tag' and t.tag = %(value)s::text and t.id > %(edge)s::bigint

@@ -1,2 +1,3 @@
 -- Final jobs run again. Lock, index: redrive_1. Differs: none.
-select told.id from {schema}.redrive_1(%(ids)s::bigint[], %(by)s::text, %(reason)s::text, %(priority)s::int, %(now)s::timestamptz) as told (id)
+select told.id from {schema}.redrive_1(
+    %(ids)s::bigint[], %(by)s::text, %(reason)s::text, %(priority)s::int, %(now)s::timestamptz) as told (id)

@@ -1,2 +1,3 @@
 -- scheduled -> ready. Lock, index: run_now_1. Differs: none.
-select told.id from {schema}.run_now_1(%(ids)s::bigint[], %(by)s::text, %(reason)s::text, %(now)s::timestamptz) as told (id)
+select told.id from {schema}.run_now_1(
+    %(ids)s::bigint[], %(by)s::text, %(reason)s::text, %(now)s::timestamptz) as told (id)
