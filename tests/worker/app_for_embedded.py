@@ -186,3 +186,22 @@ def extends(job: Job) -> float:
 @jobs.task
 async def knows_itself(job: Job) -> dict[str, Any]:
     return {"task": job.task, "attempt": job.attempt, "queue": job.queue, "key": job.effect_key("x")}
+
+
+async def never_awaited() -> int:
+    return 1
+
+
+def hands_back(kind: str) -> Any:
+    """Plain functions that only make what should have been run."""
+    return never_awaited() if kind == "coroutine" else (number for number in range(3))
+
+
+@jobs.task
+def hand_back(kind: str) -> Any:
+    return hands_back(kind)
+
+
+@jobs.task(isolation="process")
+def hand_back_isolated(kind: str) -> Any:
+    return hands_back(kind)

@@ -279,3 +279,11 @@ def test_a_part_that_dies_ends_an_embedded_worker_with_its_name(
 
         with pytest.raises(DulyError, match="its pump died"):
             wait_until(lambda: worker.until_idle() and False, what="the error")
+
+
+@pytest.mark.parametrize("task", [chores.hand_back, chores.hand_back_isolated], ids=lambda task: task.name)
+def test_work_that_is_handed_back_unrun_is_a_failure_and_not_a_result(run: Run, task: Task[..., Any]) -> None:
+    records = run(task, ("coroutine",), ("generator",))
+
+    assert [row.state for row in records] == [State.dead, State.dead]
+    assert all("async def" in (row.reason or "") for row in records)

@@ -9,7 +9,7 @@ from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
-from inspect import isasyncgenfunction
+from inspect import isasyncgen, isasyncgenfunction, isawaitable, iscoroutine, isgenerator
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +25,10 @@ from duly.worker.attempt import ROLLED_BACK, Attempt
 Around = Callable[[Job], Any]
 
 _TRANSIENT: Final = Verdict("transient")
+_PERMANENT: Final = Verdict("permanent")
+_NOT_RUN: Final = (
+    "the handler returned work that nobody runs ({}): make it `async def` and await, or run it to its end"
+)
 
 
 def handle_of(attempt: Attempt) -> Job:
@@ -76,6 +80,8 @@ def returned(attempt: Attempt, result: object, now: float) -> Ended:
     if attempt.handed_over:
         # Where the user's transaction committed, the store finds the end of this very attempt and changes nothing.
         return _failed(attempt, ErrorRecord("RolledBack", ROLLED_BACK, "", "rollback"), ROLLED_BACK, now)
+    if isawaitable(result) or isasyncgen(result) or isgenerator(result):
+        return _not_run(attempt, result, now)
     try:
         data, note = attempt.card.encode(result)
     except Exception as error:
@@ -154,6 +160,17 @@ def crash_text(code: int) -> str:
 def bind(job: Job) -> None:
     """Make it the current job of this context."""
     current.set(job)
+
+
+def _not_run(attempt: Attempt, result: object, now: float) -> Ended:
+    """A plain function that hands back a coroutine or generator has done nothing yet: completed would be a lie."""
+    if iscoroutine(result):
+        result.close()
+    reason = _NOT_RUN.format(type(result).__name__)
+    record = ErrorRecord("NotRun", reason, "", "notrun00")
+    return decide.failed(
+        attempt.job, _PERMANENT, attempt.card.policy, random.random(), record, attempt.elapsed(now), reason
+    )
 
 
 def _failed(attempt: Attempt, record: ErrorRecord, reason: str, now: float) -> Ended:
