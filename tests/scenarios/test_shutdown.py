@@ -275,16 +275,17 @@ def beats(place: Place) -> dict[int, int]:
 
 
 @pytest.mark.process
-def test_jobs_that_run_for_many_leases_keep_them_whatever_they_do(place: Place) -> None:
+def test_jobs_that_outlast_their_lease_keep_it_whatever_they_do(place: Place) -> None:
     """An async handler that waits, one that blocks the loop, and a thread that never pauses; with idle workers by."""
     ids = place.enqueue(hold, 2, attempts=1)
     blocking = [place.enqueue_one(task, seconds=6.0, attempts=1) for task in (block_loop, spin)]
-    place.start(lease=2.4, heartbeat=0.3, processes=2)
-    place.start(lease=2.4, heartbeat=0.3)
+    # Long enough for a machine that is busy with other things, short enough for the handlers to outlast it.
+    place.start(lease=3.6, heartbeat=0.3, processes=2)
+    place.start(lease=3.6, heartbeat=0.3)
     place.wait_started(*ids, *blocking)
     seen = beats(place)
 
-    # More than two leases. The default beats six times in one; two are enough to keep it.
+    # Six seconds. The default beats six times in a lease; two are enough to keep it.
     wait_until(
         lambda: all(beats(place).get(worker, 0) >= beat + 20 for worker, beat in seen.items()),
         what="20 beats of each",
