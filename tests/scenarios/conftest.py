@@ -8,6 +8,7 @@ import pytest
 
 from duly import App
 from duly.stores.open import open_store
+from duly.stores.protocol import Store
 from duly.testing.conformance import Bench
 from duly.testing.conformance.bench import Database
 from tests.conformance.places import PostgresPlace, SQLitePlace
@@ -36,6 +37,14 @@ def postgres_database(postgres: PostgresServer) -> Iterator[str]:
     """The URL of a migrated database of this test's own."""
     with postgres.database(postgres.template("scenarios", migrate)) as url:
         yield url
+
+
+@pytest.fixture
+def store(postgres_database: str) -> Iterator[Store]:
+    """PostgreSQL."""
+    opened = open_store(postgres_database)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

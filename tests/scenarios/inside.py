@@ -1,13 +1,23 @@
-"""A worker inside this process, for tests that need real attempts and no real process."""
+"""A worker inside this process, for tests that need real attempts and no real process; short looks at a store."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from duly import App
 from duly.core.job import JobId, JobRecord
 from duly.core.lifecycle import FINAL
+from duly.stores.protocol import Store
 from duly.worker.embedded import Embedded
 from duly.worker.options import WorkerOptions
 from tests.waiting import wait_until
+
+
+def answers(store: Store) -> bool:
+    """Whether it can be reached again."""
+    with suppress(Exception):
+        store.inspection.now()
+        return True
+    return False
 
 
 def record_of(app: App, id: JobId) -> JobRecord:

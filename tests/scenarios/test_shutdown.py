@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from duly.worker.options import WorkerOptions
 from tests.e2e import test_endings, test_kills, test_shutdown, test_time_to_run
 from tests.e2e.chores_app import block_loop, hold, quick, raising_isolated, spin
 from tests.e2e.workers import Place, a_place
-from tests.scenarios.inside import record_of
+from tests.scenarios.inside import answers, record_of
 from tests.services import PostgresServer
 from tests.waiting import wait_until
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_given_back_at_the_stop_is_named_and_comes_back_by_its_le
         worker.wait(timeout=30)
     finally:
         postgres.resume()
-    wait_until(lambda: answers(place), timeout=10)
+    wait_until(lambda: answers(place.store), timeout=10)
     place.start(lease=2.0, heartbeat=0.3)
     place.release()
 
@@ -192,13 +192,6 @@ def test_what_cannot_be_given_back_at_the_stop_is_named_and_comes_back_by_its_le
     assert {record.counters.failed for record in records} == {0}
     named = [line for line in worker.log.splitlines() if "could not be written" in line]
     assert all(any(str(id) in line for line in named) for id in ids), worker.log
-
-
-def answers(place: Place) -> bool:
-    with suppress(Exception):
-        place.store.inspection.now()
-        return True
-    return False
 
 
 @pytest.mark.process
