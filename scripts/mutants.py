@@ -96,7 +96,9 @@ def mutated(mutant: Mutant) -> Iterator[Path]:
 def run(mutant: Mutant, source: Path, server: PostgresServer | None) -> tuple[str, str]:
     command = [sys.executable]
     if mutant.hunt == "core":
-        tests = [f"tests/core/test_{name}.py" for name in CORE_TESTS]
+        # The module's own tests first.
+        names = sorted(CORE_TESTS, key=lambda name: name not in mutant.file)
+        tests = [f"tests/core/test_{name}.py" for name in names]
         command += ["-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", *tests]
     else:
         command += ["-m", "tests.mutants.hunt", mutant.hunt, ",".join(mutant.areas)]

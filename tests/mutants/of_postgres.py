@@ -52,7 +52,7 @@ MUTANTS = [
         "a.run = u.run and a.incarnation = u.incarnation",
         "a.run = u.run",
         "the end of another worker is no repeat",
-        ("transitions",),
+        ("ending",),
     ),
     Mutant(
         FUNCTIONS + "take_back_1.sql",
@@ -129,7 +129,7 @@ MUTANTS = [
         " and run = p_run",
         "",
         "only the live token extends",
-        ("ending",),
+        ("wishing",),
     ),
     Mutant(
         FUNCTIONS + "beat_1.sql",

@@ -32,7 +32,7 @@ FENCES = [
         "where a.incarnation = :incarnation",
         "where 1 or a.incarnation = :incarnation",
         "the end of another worker is no repeat",
-        ("transitions",),
+        ("ending",),
     ),
     Mutant(
         QUERIES + "select_ended.sql",
@@ -53,14 +53,14 @@ FENCES = [
         " and run = :run",
         "",
         "only the live token extends",
-        ("ending",),
+        ("wishing",),
     ),
     Mutant(
         QUERIES + "update_deadline.sql",
         "where incarnation = :incarnation and id",
         "where id",
         "only the holder extends",
-        ("ending",),
+        ("wishing",),
     ),
     Mutant(
         QUERIES + "select_token.sql",

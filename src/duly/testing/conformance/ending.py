@@ -296,13 +296,14 @@ def a_late_repeat_is_acknowledged_after_others_have_run_the_job(bench: Bench) ->
 
 def an_end_of_another_worker_is_no_repeat(bench: Bench) -> None:
     first, second = bench.worker(), bench.worker()
-    id = bench.put()
-    claimed = bench.claim_one(first)
-    bench.end(first, ended(claimed, Event.complete))
-    before = bench.picture(id)
+    ids = bench.put_many(2)
+    done, buried = bench.claim(first, 2)
+    ends = [ended(done, Event.complete), ended(buried, Event.bury)]
+    bench.end(first, *ends)
+    before = [bench.picture(id) for id in ids]
 
-    assert bench.end(second, ended(claimed, Event.complete)) == frozenset()
-    assert bench.picture(id) == before
+    assert bench.end(second, *ends) == frozenset()
+    assert [bench.picture(id) for id in ids] == before
 
 
 def another_end_of_an_attempt_that_has_ended_is_refused(bench: Bench) -> None:
