@@ -1,9 +1,8 @@
-"""Runs one Markdown page of the documentation: every python, console and file block, in order, outputs compared.
+"""Runs one Markdown page of the documentation: every python and console block, in order, outputs compared.
 
-- A ```python block whose first line is `# name.py` is written to that file; any other is executed, all of a page in one
-  namespace. A ```text block after a block that printed something is its expected output.
-- A ```console block holds commands behind `$ ` and the output each must have; `...` stands for any text.
-- A ```toml or ```ini block whose first line is `# name` is written to that file.
+A block whose first line is `# name.py` (or .toml, .ini) is written to that file; other python blocks share one
+namespace. A text block is the expected output of the block before it; console lines behind `$ ` are run; `...` stands
+for any text.
 """
 
 import contextlib
