@@ -219,7 +219,9 @@ class EndsRefused(Happening, frozen=True):
     """The process that had run them."""
 
     def sentence(self) -> str:
-        return f"the ends of {_ids(self.jobs)} in process {self.pid} came too late: others have run them since"
+        return (
+            f"the ends of {_ids(self.jobs)} in process {self.pid} came too late: others have run them since"
+        )
 
 
 class DutyFailed(Happening, frozen=True):

@@ -80,7 +80,7 @@ def returned(attempt: Attempt, result: object, now: float) -> Ended:
     if attempt.handed_over:
         # Where the user's transaction committed, the store finds the end of this very attempt and changes nothing.
         return _failed(attempt, ErrorRecord("RolledBack", ROLLED_BACK, "", "rollback"), ROLLED_BACK, now)
-    if isawaitable(result) or isasyncgen(result) or isgenerator(result):
+    if result is not None and (isawaitable(result) or isasyncgen(result) or isgenerator(result)):
         return _not_run(attempt, result, now)
     try:
         data, note = attempt.card.encode(result)
