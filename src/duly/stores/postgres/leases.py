@@ -74,12 +74,13 @@ class PostgresLeases:
     def _end(
         self, incarnation: Incarnation, started: Sequence[tuple[JobId, int]], reason: str, poison: int
     ) -> int:
+        named = dict.fromkeys(started)
         rows = self._database.call(
             "disown_worker",
             {
                 "incarnation": incarnation,
-                "ids": [id for id, _ in started],
-                "runs": [run for _, run in started],
+                "ids": [id for id, _ in named],
+                "runs": [run for _, run in named],
                 "reason": reason,
                 "poison": poison,
                 "now": self._database.now(),

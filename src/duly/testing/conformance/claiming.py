@@ -330,6 +330,18 @@ def an_attempt_that_started_in_time_is_not_expired_later(bench: Bench) -> None:
     assert bench.state(id) is State.completed
 
 
+def a_job_handed_back_unstarted_still_expires(bench: Bench) -> None:
+    worker = bench.worker()
+    id = bench.put(expires=MINUTE)
+    for _ in range(2):
+        bench.end(worker, ended(bench.claim_one(worker), Event.interrupt))
+    bench.clock.advance(HOUR)
+
+    assert bench.claim(worker, 10) == ()
+    row = bench.row(id)
+    assert (row.state, row.reason) == (State.skipped, "expired")
+
+
 def ends_and_a_claim_go_in_one_exchange(bench: Bench) -> None:
     worker = bench.worker()
     ids = bench.put_many(4)

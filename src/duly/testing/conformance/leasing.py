@@ -263,6 +263,15 @@ def disowning_twice_moves_once(bench: Bench) -> None:
     assert bench.row(id).counters == Counters(lost=1)
 
 
+def a_start_told_twice_is_one_loss(bench: Bench) -> None:
+    worker = bench.worker()
+    id = bench.put()
+    bench.claim_one(worker)
+
+    assert bench.store.leases.disown(worker, [(id, 1), (id, 1)], "gone", POISON) == 1
+    assert bench.row(id).counters == Counters(lost=1)
+
+
 def disowning_touches_nothing_that_others_hold(bench: Bench) -> None:
     dead, living = bench.worker(), bench.worker()
     mine, theirs = bench.put_many(2)

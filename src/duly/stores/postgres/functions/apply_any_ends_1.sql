@@ -22,8 +22,8 @@ begin
                j.suspect_key, j.task_key, j.enqueued_at, j.queue, j.task, j.tenant, j.correlation_id,
                w.reason as wish_reason, w.by as wish_by,
                case when w.id is null then u.state else 'cancelled' end as final,
-               -- Expiry asks whether a job has started: a first attempt that never did leaves it standing.
-               case when u.elapsed is null and u.run = 1 then c.expires_at end as kept_expiry,
+               -- Expiry asks whether a job has started: an attempt that was handed back without a start leaves it standing.
+               case when u.event = 'interrupt' and u.elapsed is null then c.expires_at end as kept_expiry,
                greatest(c.claimed_at, v_now - u.elapsed * interval '1 second') as started_at
           from unnest(p_incarnations, p_ids, p_runs, p_events, p_states, p_failed, p_lost, p_interrupted, p_snoozed, p_delays,
                       p_results, p_reasons, p_notes, p_error_types, p_error_messages, p_tracebacks, p_fingerprints, p_elapsed)
