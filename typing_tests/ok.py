@@ -39,7 +39,13 @@ def called(a: int) -> int:
     return a
 
 
-@jobs.task(queue=mail, timeout="30s", attempts=10, backoff=Backoff("2s", factor=3, cap="15m"), permanent=(UnknownAccount,))
+@jobs.task(
+    queue=mail,
+    timeout="30s",
+    attempts=10,
+    backoff=Backoff("2s", factor=3, cap="15m"),
+    permanent=(UnknownAccount,),
+)
 async def send_receipt(job: Job, order_id: int) -> str:
     if job.should_stop:
         raise Snooze("10s")
@@ -58,7 +64,9 @@ def with_job(job: Job) -> None:
     raise Skip("not needed")
 
 
-@jobs.task(queue="mail", isolation="process", ack="start", priority=10, expires="1h", aliases=["old"], name="new")
+@jobs.task(
+    queue="mail", isolation="process", ack="start", priority=10, expires="1h", aliases=["old"], name="new"
+)
 def keywords(job: Job, a: int, *, flag: bool = False) -> list[int]:
     return [a]
 
@@ -114,7 +122,9 @@ def options() -> None:
     later = send_receipt.using(delay="2d", tenant="acme").using(priority=5, tags=["vip"])
     assert_type(later.enqueue(7).result(timeout="1s"), str)
     assert_type(plain.using(priority=1).draft(7), Draft[str])
-    plain.using(run_at=datetime.now(UTC), expires="1h", timeout="5m", attempts=1, queue=mail, correlation_id="r-1")
+    plain.using(
+        run_at=datetime.now(UTC), expires="1h", timeout="5m", attempts=1, queue=mail, correlation_id="r-1"
+    )
     with jobs.transaction() as connection:
         plain.using(connection=connection).enqueue(1)
         assert_type(jobs.enqueue_many([plain.draft(1)], connection=connection), list[Enqueued[str]])

@@ -51,9 +51,7 @@ def health(
 
     `depth` counts the jobs that are ready, `workers` the live ones that serve the queue.
     """
-    waiting = _jobs(depth) + (
-        f", the oldest for {_span(oldest)}" if depth and oldest is not None else ""
-    )
+    waiting = _jobs(depth) + (f", the oldest for {_span(oldest)}" if depth and oldest is not None else "")
     if paused:
         return f"paused: {waiting} until `duly resume {queue}`"
     if not workers and (depth or running):
@@ -64,9 +62,7 @@ def health(
         return f"{waiting}; too few samples yet to say when it will be empty"
     left = drain_time(depth, in_per_s, out_per_s)
     if left is not None:
-        return (
-            f"{waiting}; empty in {_span(left)} at {_rate(out_per_s)} out and {_rate(in_per_s)} in"
-        )
+        return f"{waiting}; empty in {_span(left)} at {_rate(out_per_s)} out and {_rate(in_per_s)} in"
     if not out_per_s:
         return f"{waiting}; nothing was finished lately: look at the running jobs with `duly jobs --queue {queue}`"
     return f"{waiting}; never empty at {_rate(out_per_s)} out and {_rate(in_per_s)} in: add slots or workers"
