@@ -91,7 +91,7 @@ class Process:
             Rescue(
                 cast(LeaseStore, wire.leases), self.incarnation, plan.heartbeat, plan.poison, self._swept, hub
             ),
-            Sweep(upkeep, plan.poison, plan.grace, 1.0, self._swept, hub),
+            Sweep(upkeep, plan.poison, plan.lateness(), 1.0, self._swept, hub),
             Parked(upkeep, world.cards, 5.0, self._parked),
         ]
         self._later(0.0, "beat", self._beat)

@@ -51,8 +51,7 @@ def _plan(draw: random.Random) -> Plan:
         threads=draw.choice([1, 3, 8]),
         isolated=1,
         processes=1,
-        # A process may be frozen between claim and start for as long as its lease allows.
-        grace=lease + 3.0,
+        grace=draw.choice([0.0, 5.0]),
         lease=lease,
         heartbeat=lease / draw.choice([3, 5]),
         poll=1.0,

@@ -228,7 +228,7 @@ class Engine:
         return [
             self.promote,
             Rescue(self.store.leases, self.incarnation, plan.heartbeat, plan.poison, self._swept, hub),
-            Sweep(upkeep, plan.poison, plan.grace, _SWEEP_EVERY, self._swept, hub),
+            Sweep(upkeep, plan.poison, plan.lateness(), _SWEEP_EVERY, self._swept, hub),
             Parked(upkeep, self.fetch.cards, _PARKED_EVERY, self._parked),
             Retention(upkeep, app.queues, plan.keep, plan.keep_dead),
             Announce(upkeep, app.queues, plan.keep_dead, hub),

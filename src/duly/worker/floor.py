@@ -76,8 +76,10 @@ class Floor:
     def begin(self, attempt: Attempt, slot: Slot) -> bool:
         """waiting -> running, if the lease still allows it; says so on the board."""
         now = self.clock()
-        if attempt.why is not None or not self.fence.may_start(now):
-            if attempt.why is None:
+        # Claimed a whole lease ago: this process stood still, and a sweep may have given the job to another by now.
+        stale = now - attempt.held_at >= self.fence.lease and not attempt.acked_first
+        if stale or attempt.why is not None or not self.fence.may_start(now):
+            if attempt.why is None and not stale:
                 self.on_lapse()
             return False
         attempt.begin(now)

@@ -171,7 +171,7 @@ class Fence:
     """
 
     def __init__(self, lease: float, heartbeat: float, board: Board, registered_at: float) -> None:
-        self._lease = lease
+        self.lease = lease
         self._heartbeat = heartbeat
         self._board = board
         self._own = OwnLease(lease, heartbeat, registered_at)
@@ -184,7 +184,7 @@ class Fence:
         pulse = self._board.pulse()
         self.gone = pulse.gone
         self._own.renewed(pulse.renewed_at)
-        self.stop_at = max(self.stop_at, pulse.renewed_at + self._lease - self._heartbeat)
+        self.stop_at = max(self.stop_at, pulse.renewed_at + self.lease - self._heartbeat)
         return not (self.gone or self._own.must_stop(now))
 
     def may_start(self, now: float) -> bool:

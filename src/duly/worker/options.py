@@ -76,6 +76,12 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Runs only jobs with a lost attempt behind them, one at a time."""
     cores: int = 1
 
+    def lateness(self) -> float:
+        """How long past the store's deadline an attempt may run before a sweep takes it back."""
+        # That deadline counts from the claim. A handler begins later, by a whole lease if its process is frozen in
+        # between, and has the patience to end; the sweep must not start the job elsewhere meanwhile.
+        return max(self.grace, self.lease + self.unstarted + self.patience)
+
     def describe_slots(self) -> str:
         return f"{self.concurrency} async, {self.threads} threads, {self.isolated} isolated"
 
