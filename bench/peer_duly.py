@@ -73,6 +73,11 @@ class DulyPostgres(Duly, PgPeer):
     left_sql = "SELECT " + " + ".join(f"(SELECT count(*) FROM duly.{table})" for table in LIVE)
 
     def open(self) -> None:
+        import psycopg
+
+        # What an earlier release left there is no business of this run.
+        with psycopg.connect(pg_url("postgres"), autocommit=True) as connection:
+            connection.execute("DROP DATABASE IF EXISTS bench_duly WITH (FORCE)")
         self.create_db()
         jobs.store.schema.migrate()
 
