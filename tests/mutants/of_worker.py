@@ -8,20 +8,20 @@ MUTANTS = [
         "if stale or attempt.why is not None or not self.fence.may_start(now):",
         "if attempt.why is not None:",
         "a process whose lease is over starts nothing",
-        ("64",),
+        ("171",),
     ),
     Mutant(
         "worker/rescue.py",
         "self._watch.overdue(beats, now, 3 * self._every)",
         "beats",
         "only who was watched for a whole lease is reaped",
-        ("0",),
+        ("6",),
     ),
     Mutant(
         "worker/heartbeat.py",
         "return not (self.gone or self._own.must_stop(now))",
         "return not self.gone",
         "a process that could not renew ends its handlers",
-        ("71",),
+        ("324",),
     ),
 ]

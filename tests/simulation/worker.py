@@ -193,7 +193,7 @@ class Process:
                 self.floor.on_end(attempt)
                 return
             self.world.began(self, attempt)
-            spent = self.world.draw.choice([0.05, 0.5, 2.0, 4.0, 20.0])
+            spent = self.world.draw.choice([0.05, 0.5, 2.0, 4.0, 10.0])
             self._later(spent, f"finish {attempt.key}", self._finish(attempt, slot))
 
         return run

@@ -22,7 +22,7 @@ from tests.simulation.wire import Books, Wire
 from tests.simulation.worker import Process
 
 QUEUES: Final = ("default", "mail")
-CHAOS: Final = 30.0
+CHAOS: Final = 24.0
 LONGEST: Final = 2_000.0
 DAY: Final = timedelta(days=1)
 SECOND: Final = timedelta(seconds=1)
@@ -34,7 +34,7 @@ def _registrations() -> App:
     @app.task(timeout="5s", attempts=3, backoff=Backoff("1s", factor=2, cap="3s"))
     def work() -> None: ...
 
-    @app.task(timeout="15s", attempts=2, backoff=Backoff("1s", factor=2, cap="3s"))
+    @app.task(timeout="8s", attempts=2, backoff=Backoff("1s", factor=2, cap="3s"))
     def slow() -> None: ...
 
     return app
@@ -44,7 +44,7 @@ CARDS: Final = cards_of(_registrations().tasks)
 
 
 def _plan(draw: random.Random) -> Plan:
-    lease = draw.choice([3.0, 6.0, 9.0])
+    lease = draw.choice([3.0, 4.5, 6.0])
     return Plan(
         queues=dict.fromkeys(QUEUES),
         concurrency=1,
@@ -96,9 +96,9 @@ class World:
             self._spawn()
         for name, every, act in (
             ("enqueue", 3.0, self._enqueue),
-            ("operator", 4.0, self._operate),
-            ("calamity", 5.0, self._calamity),
-            ("late commit", 4.0, self._enqueue_late),
+            ("operator", 3.0, self._operate),
+            ("calamity", 2.5, self._calamity),
+            ("late commit", 7.0, self._enqueue_late),
         ):
             self._again_and_again(name, every, act)
         timeline.after(CHAOS, "calm", self._calm)
@@ -126,7 +126,7 @@ class World:
             self.timeline.after(1.0, "spawn", self._spawn)
 
     def _enqueue(self) -> None:
-        delay = self.draw.choice([None, None, timedelta(seconds=3), timedelta(seconds=10)])
+        delay = self.draw.choice([None, None, timedelta(seconds=2), timedelta(seconds=6)])
         expires = self.draw.choice([None, None, None, timedelta(seconds=6)])
         jobs = [
             NewJob(
@@ -136,7 +136,7 @@ class World:
                 delay=delay,
                 expires=expires,
             )
-            for _ in range(self.draw.randint(1, 3))
+            for _ in range(self.draw.randint(1, 2))
         ]
         try:
             self._producer.jobs.enqueue(jobs)
@@ -148,7 +148,7 @@ class World:
         block = self.store.transaction()
         connection = block.__enter__()
         jobs = [NewJob(self.draw.choice(QUEUES), "work", b"{}", delay=self.draw.choice([None, SECOND]))]
-        stored = self.store.enqueue_on(connection, jobs * 2)
+        stored = self.store.enqueue_on(connection, jobs)
         commit = self.draw.random() < 0.7
 
         def end() -> None:
@@ -209,7 +209,9 @@ class World:
             self._spawn()
             return
         victim = self.draw.choice(awake)
-        match self.draw.choice(["child dies", "machine dies", "freezes", "freezes", "store away", "deploy"]):
+        match self.draw.choice(
+            ["child dies", "machine dies", "freezes", "freezes", "freezes", "store away", "deploy"]
+        ):
             case "child dies":
                 self._kill(victim, witnessed=True)
             case "machine dies":
@@ -217,10 +219,10 @@ class World:
             case "freezes":
                 victim.freeze()
                 self.timeline.note(f"{victim} freezes")
-                lasting = self.plan.lease * self.draw.choice([0.3, 0.9, 1.5, 2.5])
+                lasting = self.plan.lease * self.draw.choice([0.4, 1.3, 1.8, 2.5])
                 self.timeline.after(lasting, f"{victim} thaws", victim.thaw)
             case "store away":
-                self._store_away(self.plan.lease * self.draw.choice([0.2, 1.0, 2.2]))
+                self._store_away(self.plan.lease * self.draw.choice([0.3, 1.2, 2.2]))
             case _:
                 self._retire(victim)
         if self.draw.random() < 0.7:
