@@ -6,6 +6,7 @@ sys.stderr does not silence the worker.
 
 import os
 import threading
+import weakref
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Literal
@@ -28,6 +29,8 @@ class Log:
             # Started with stderr closed.
             self._descriptor = os.open(os.devnull, os.O_WRONLY)
         os.set_inheritable(self._descriptor, False)
+        self._closing = weakref.finalize(self, os.close, self._descriptor)
+        self._closing.atexit = False
         self.form: Form = form or ("text" if os.isatty(self._descriptor) else "json")
         self._least = weight(level)
         self._lock = threading.Lock()
@@ -42,7 +45,7 @@ class Log:
 
     def close(self) -> None:
         with suppress(OSError):
-            os.close(self._descriptor)
+            self._closing()
 
 
 def _text(event: Happening) -> bytes:

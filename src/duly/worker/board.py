@@ -10,6 +10,7 @@ import struct
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple, Self
@@ -82,6 +83,9 @@ class Board:
         self.descriptor = descriptor
         self.records = records
         self._map = mmap.mmap(descriptor, _RECORDS_AT + records * _RECORD.size)
+        # An embedded worker's board goes with the last thread that may still write to it.
+        self._closing = weakref.finalize(self, os.close, descriptor)
+        self._closing.atexit = False
 
     @classmethod
     def create(cls, records: int) -> Self:
@@ -96,7 +100,7 @@ class Board:
 
     def close(self) -> None:
         self._map.close()
-        os.close(self.descriptor)
+        self._closing()
 
     # The child writes:
 

@@ -129,8 +129,10 @@ class Proxy:
     def _run(self) -> None:
         while self._open:
             sockets = {one.fileno(): one for pair in self._pairs for one in pair[:2]}
-            readable = select.select([self._server.fileno(), *sockets], [], [], 0.02)[0]
-            for number in readable:
+            poll = select.poll()
+            for watched in (self._server.fileno(), *sockets):
+                poll.register(watched, select.POLLIN)
+            for number, _ in poll.poll(20):
                 if number == self._server.fileno():
                     self._accept()
                 else:

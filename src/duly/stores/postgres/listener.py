@@ -110,7 +110,7 @@ class PostgresListener:
     def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while not self._closing and (left := until - time.monotonic()) > 0:
-            select.select([self._wake_out], [], [], left)
+            _readable([self._wake_out.fileno()], left)
             self._drain()
 
     def _listen(self) -> None:
@@ -194,8 +194,7 @@ class _Session:
         """Until a bell, a wake-up or the time; whether somebody rang."""
         if not self._rung:
             server = self._connection.fileno()
-            readable, _, _ = select.select([server, self._wake.fileno()], [], [], seconds)
-            if server in readable:
+            if server in _readable([server, self._wake.fileno()], seconds):
                 self._connection.pgconn.consume_input()
                 self._take_in()
         rung, self._rung = self._rung, False
@@ -268,3 +267,12 @@ class _Session:
                 self._heard = True
             else:
                 self._rung = True
+
+
+def _readable(descriptors: list[int], seconds: float) -> set[int]:
+    """Those that have something to read, or have failed, within the time."""
+    # poll and not select: a web server that embeds a worker may have more than 1,024 files open.
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    return {found for found, _ in poll.poll(max(0.0, seconds) * 1000)}
