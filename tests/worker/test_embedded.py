@@ -1,9 +1,12 @@
 """An embedded worker on a real store: what handlers return, raise and ask for, and what is stored of it."""
 
 import asyncio
+import gc
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -287,3 +290,21 @@ def test_work_that_is_handed_back_unrun_is_a_failure_and_not_a_result(run: Run, 
 
     assert [row.state for row in records] == [State.dead, State.dead]
     assert all("async def" in (row.reason or "") for row in records)
+
+
+def boards_open() -> list[str]:
+    gc.collect()
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        # The folder's own descriptor is gone by now.
+        with suppress(OSError):
+            found.append(str(link.readlink()))
+    return [name for name in found if "duly-board" in name]
+
+
+def test_an_embedded_worker_leaves_no_board_open(run: Run) -> None:
+    before = len(boards_open())
+
+    run(chores.double, (1,))
+
+    assert len(boards_open()) <= before
