@@ -131,7 +131,7 @@ def run(kind: str, plan: Plan, jobs: int, seed: int) -> bool:
         fleet.start()
         try:
             chaos.run()
-            produce_until(store, fleet, jobs, seconds=300)
+            produce_until(store, fleet, jobs, seconds=600)
             drain(store, fleet, seconds=180)
         finally:
             fleet.stop()

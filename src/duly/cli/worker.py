@@ -57,7 +57,7 @@ def worker(
     \b
       duly worker shop.background
       duly worker shop.background:jobs --queues mail:8,reports:2
-      duly worker --until-idle            the App of DULY_APP or pyproject.toml; ends when all is done
+      duly worker --until-idle            the App of DULY_APP or pyproject.toml; ends when nothing is ready or running
     """
     from duly.worker.supervisor import run
 

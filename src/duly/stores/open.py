@@ -21,7 +21,7 @@ def open_store(
         from duly.stores.sqlite.store import SQLiteStore
 
         return SQLiteStore(address.path, schema=schema, clock=clock)
-    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+    if find_spec("psycopg") is None:
         raise UsageError("PostgreSQL needs a driver that is not installed; run: pip install 'duly[postgres]'")
     from duly.stores.postgres.store import PostgresStore
 
