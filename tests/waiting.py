@@ -16,7 +16,7 @@ FIRST_PAUSE = 0.001
 LONGEST_PAUSE = 0.05
 
 
-def wait_until(probe: Callable[[], T], *, timeout: float = 10.0, what: str = "") -> T:
+def wait_until(probe: Callable[[], T], *, timeout: float = 30.0, what: str = "") -> T:
     """Call `probe` until it returns something true, and return that. AssertionError after `timeout` seconds.
 
     `what` says in the error what was waited for. An error of the probe ends the wait.
@@ -35,10 +35,10 @@ def wait_until(probe: Callable[[], T], *, timeout: float = 10.0, what: str = "")
 
 
 @overload
-async def await_until(probe: Callable[[], Awaitable[T]], *, timeout: float = 10.0, what: str = "") -> T: ...
+async def await_until(probe: Callable[[], Awaitable[T]], *, timeout: float = 30.0, what: str = "") -> T: ...
 @overload
-async def await_until(probe: Callable[[], T], *, timeout: float = 10.0, what: str = "") -> T: ...
-async def await_until(probe: Callable[[], object], *, timeout: float = 10.0, what: str = "") -> object:
+async def await_until(probe: Callable[[], T], *, timeout: float = 30.0, what: str = "") -> T: ...
+async def await_until(probe: Callable[[], object], *, timeout: float = 30.0, what: str = "") -> object:
     """As `wait_until`, for a test on an event loop: the loop turns meanwhile. The probe may be async."""
     deadline = time.monotonic() + timeout
     pause = FIRST_PAUSE

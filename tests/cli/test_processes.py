@@ -64,7 +64,7 @@ def test_top_redraws_until_it_is_interrupted(sqlite_url: str) -> None:
         return seen.count(b"\x1b[H\x1b[2J") >= 2
 
     try:
-        wait_until(two_frames, timeout=30, what="two frames")
+        wait_until(two_frames, timeout=90, what="two frames")
         top.send_signal(signal.SIGINT)
         code = top.wait(10)
     finally:

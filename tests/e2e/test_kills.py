@@ -29,7 +29,7 @@ def test_a_killed_process_is_replaced_and_its_jobs_are_back_at_once(any_place: P
     (line,) = place.wait_started(id)
 
     os.kill(line.pid, signal.SIGKILL)
-    (again,) = place.wait_started(id, attempt=2, timeout=15)
+    (again,) = place.wait_started(id, attempt=2, timeout=45)
     place.release()
 
     (record,) = place.wait_final([id])
@@ -89,8 +89,8 @@ def test_a_poison_pill_is_dead_after_three_processes_and_its_neighbours_all_fini
     innocents += place.enqueue(quick, 10)
     worker = place.start(processes=2)
 
-    (record,) = place.wait_final([pill], timeout=30)
-    others = place.wait_final(innocents, timeout=30)
+    (record,) = place.wait_final([pill], timeout=90)
+    others = place.wait_final(innocents, timeout=90)
 
     assert record.state is State.dead
     assert "its worker was lost 3 times" in (record.reason or "")
@@ -105,7 +105,7 @@ def test_until_idle_outlasts_poison_pills_and_ends_with_0(place: Place) -> None:
 
     worker = place.start(until_idle=True)
 
-    assert worker.wait(timeout=40) == 0
+    assert worker.wait(timeout=120) == 0
     assert {place.job(id).state for id in pills} == {State.dead}
     assert {place.job(id).state for id in others} == {State.completed}
 
@@ -120,7 +120,7 @@ def test_a_segfault_in_a_handler_ends_neither_the_worker_nor_other_jobs(place: P
     # The innocents of that process run alone from now on, one after the other, before the killer does.
     place.release()
 
-    (record,) = place.wait_final([killer], timeout=30)
+    (record,) = place.wait_final([killer], timeout=90)
 
     assert record.state is State.dead
     assert {other.state for other in place.wait_final(innocents)} == {State.completed}
@@ -134,7 +134,7 @@ def test_an_isolated_handler_that_dies_takes_nobody_along(place: Place) -> None:
     place.wait_started(*neighbours)
     killer = place.enqueue_one(boom_isolated)
 
-    (record,) = place.wait_final([killer], timeout=30)
+    (record,) = place.wait_final([killer], timeout=90)
     place.release()
 
     others = place.wait_final(neighbours)

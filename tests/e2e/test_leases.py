@@ -26,7 +26,7 @@ def test_handlers_that_block_keep_their_lease(place: Place, task: AnyTask) -> No
     place.start(lease=3.0, heartbeat=0.5)
     place.start(lease=3.0, heartbeat=0.5)
 
-    records = place.wait_final(ids, timeout=30)
+    records = place.wait_final(ids, timeout=90)
 
     assert {(record.state, record.counters.lost) for record in records} == {(State.completed, 0)}
     assert len(place.ledger("started")) == len(place.ledger("ended")) == 2
@@ -97,7 +97,7 @@ def test_a_process_ends_its_handlers_by_itself_when_its_supervisor_stands_still(
     _stop_outside_a_transaction(place, worker.pid)
     wait_until(lambda: not runs(line.pid), what="the end of the process nobody beats for")
     place.start(lease=3.0, heartbeat=0.5)
-    wait_until(lambda: len(place.ledger("started", id)) == 2, timeout=20, what="the next start")
+    wait_until(lambda: len(place.ledger("started", id)) == 2, timeout=60, what="the next start")
     worker.signal(signal.SIGCONT)
     place.release()
 

@@ -36,7 +36,7 @@ def test_a_worker_survives_a_restart_of_its_server_and_runs_nothing_twice(
     wait_until(lambda: "does not answer" in worker.log or "answers again" in worker.log, what="its word")
     remote.release()
 
-    records = remote.wait_final(ids, timeout=30)
+    records = remote.wait_final(ids, timeout=90)
     assert {(record.state, record.run) for record in records} == {(State.completed, 1)}
     assert {record.state for record in remote.wait_final(remote.enqueue(quick, 20))} == {State.completed}
     assert {row.pid for row in remote.workers()} == before
@@ -53,7 +53,7 @@ def test_cut_connections_are_made_anew(postgres: PostgresServer, remote: Place) 
             "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() "
             f"and datname = '{remote.url.rpartition('/')[2]}'"
         )
-        records = remote.wait_final(ids, timeout=30)
+        records = remote.wait_final(ids, timeout=90)
         assert {record.state for record in records} == {State.completed}
 
     assert len(remote.ledger("ran")) == len({line.id for line in remote.ledger("ran")})
@@ -71,10 +71,10 @@ def test_a_worker_cut_off_for_longer_than_its_lease_ends_its_handlers_and_comes_
     worker.wait_said("stops its handlers")
     wait_until(lambda: not runs(line.pid), what="the end of the cut-off process")
     postgres.resume()
-    wait_until(lambda: remote.job(id).run > 1, timeout=30, what="the second run")
+    wait_until(lambda: remote.job(id).run > 1, timeout=90, what="the second run")
     remote.release()
 
-    (record,) = remote.wait_final([id], timeout=30)
+    (record,) = remote.wait_final([id], timeout=90)
     assert (record.state, record.counters.failed) == (State.completed, 0)
     # It said goodbye: its last words were written once the server was back.
     assert remote.store.inspection.attempts(id)[0].event is Event.interrupt
@@ -94,7 +94,7 @@ def test_a_process_is_replaced_after_its_number_of_jobs_and_loses_none(place: Pl
     ids = place.enqueue(quick, 300)
     worker = place.start(max_jobs=50, concurrency=5)
 
-    records = place.wait_final(ids, timeout=40)
+    records = place.wait_final(ids, timeout=120)
 
     assert {record.state for record in records} == {State.completed}
     assert {record.counters.lost for record in records} == {0}
@@ -106,7 +106,7 @@ def test_a_process_is_replaced_when_it_has_grown_too_large(place: Place) -> None
     ids = place.enqueue(grows, 6)
     worker = place.start(max_memory=200 * 2**20, concurrency=1)
 
-    records = place.wait_final(ids, timeout=40)
+    records = place.wait_final(ids, timeout=120)
 
     assert {record.state for record in records} == {State.completed}
     wait_until(lambda: "ended: it uses" in worker.log, what="a replaced process")

@@ -78,7 +78,7 @@ def test_a_second_signal_cuts_the_grace_and_loses_nothing(place: Place) -> None:
     wait_until(lambda: "stopping" in worker.log, what="the stop")
     worker.signal(signal.SIGTERM)
 
-    assert worker.wait(timeout=10) == 0
+    assert worker.wait(timeout=30) == 0
     assert {place.job(id).state for id in ids} == {State.ready}
     assert {place.job(id).counters.interrupted for id in ids} == {1}
 
@@ -93,7 +93,7 @@ def test_a_third_signal_does_not_kill_the_release_either(place: Place) -> None:
         # Signals that come together count as one.
         worker.wait_said("stopping", sent + 1)
 
-    assert worker.wait(timeout=10) == 0
+    assert worker.wait(timeout=30) == 0
     assert {place.job(id).state for id in ids} == {State.ready}
 
 
@@ -106,10 +106,10 @@ def test_jobs_run_at_once_after_an_interrupted_worker(place: Place) -> None:
 
     place.start(lease=60.0, heartbeat=5.0)
     second = place.enqueue_one(quick)
-    place.wait_final([second], timeout=5)
+    place.wait_final([second], timeout=30)
     place.release()
 
-    assert place.wait_final([first], timeout=5)[0].state is State.completed
+    assert place.wait_final([first], timeout=30)[0].state is State.completed
 
 
 def test_handlers_that_do_not_stop_end_with_their_process_and_go_back_unspent(place: Place) -> None:
@@ -130,7 +130,7 @@ def test_a_thread_handler_sees_should_stop_within_the_grace(place: Place) -> Non
     worker = place.start(grace=20.0)
     place.wait_started(id)
 
-    assert worker.stop(timeout=10) == 0
+    assert worker.stop(timeout=30) == 0
 
     assert place.job(id).state is State.completed
 

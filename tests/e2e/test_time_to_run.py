@@ -70,8 +70,8 @@ def test_stuck_threads_are_replaced_and_their_late_words_refused(place: Place) -
     first = place.wait_started(*stuck[:2])
     normal = place.enqueue(quick, 10)
 
-    place.wait_final(normal, timeout=15)
-    records = place.wait_final(stuck, timeout=30)
+    place.wait_final(normal, timeout=45)
+    records = place.wait_final(stuck, timeout=90)
 
     assert {record.state for record in records} == {State.dead}
     assert {record.counters.failed for record in records} == {1}
@@ -84,7 +84,7 @@ def test_no_job_of_a_stuck_thread_starts_again_before_its_process_is_gone(place:
     id = place.enqueue_one(deaf_thread, timeout=0.3, attempts=2)
     place.start()
 
-    (record,) = place.wait_final([id], timeout=30)
+    (record,) = place.wait_final([id], timeout=90)
 
     first, second = place.ledger("started", id)
     assert record.counters.failed == 2
@@ -116,7 +116,7 @@ def test_c_code_that_holds_the_gil_for_longer_than_its_time_to_run_is_killed(pla
     worker = place.start()
     place.wait_started(id)
 
-    wait_until(lambda: "did not turn" in worker.log, timeout=20, what="the guard")
+    wait_until(lambda: "did not turn" in worker.log, timeout=60, what="the guard")
     place.wait_started(id, attempt=2)
 
     assert place.job(id).counters.lost == 1

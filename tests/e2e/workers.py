@@ -53,7 +53,7 @@ class Worker:
     def log(self) -> str:
         return self._log.read_text(errors="replace")
 
-    def wait_said(self, text: str, times: int = 1, timeout: float = 20.0) -> None:
+    def wait_said(self, text: str, times: int = 1, timeout: float = 60.0) -> None:
         """Until its log says so that many times."""
         wait_until(
             lambda: self.log.count(text) >= times, timeout=timeout, what=f"{times} x {text!r} in {self._log}"
@@ -62,12 +62,12 @@ class Worker:
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 
-    def stop(self, timeout: float = 20.0) -> int:
+    def stop(self, timeout: float = 60.0) -> int:
         """SIGTERM; the exit code."""
         self.signal(signal.SIGTERM)
         return self.wait(timeout)
 
-    def wait(self, timeout: float = 20.0) -> int:
+    def wait(self, timeout: float = 60.0) -> int:
         try:
             return self.process.wait(timeout)
         except subprocess.TimeoutExpired as error:
@@ -156,7 +156,7 @@ class Place:
         lines = [Line(**json.loads(line)) for line in path.read_text().splitlines()]
         return [line for line in lines if what in {None, line.what} and id in {None, line.id}]
 
-    def wait_lines(self, what: str, count: int, timeout: float = 20.0) -> list[Line]:
+    def wait_lines(self, what: str, count: int, timeout: float = 60.0) -> list[Line]:
         """Until the ledger has that many lines of the kind."""
         return wait_until(
             lambda: lines if len(lines := self.ledger(what)) == count else [],
@@ -172,7 +172,7 @@ class Place:
     def workers(self) -> list[WorkerRecord]:
         return self.store.inspection.workers()
 
-    def wait_started(self, *ids: JobId, attempt: int = 1, timeout: float = 20.0) -> list[Line]:
+    def wait_started(self, *ids: JobId, attempt: int = 1, timeout: float = 60.0) -> list[Line]:
         """Until the handler of each began that attempt."""
 
         def started() -> list[Line]:
@@ -184,7 +184,7 @@ class Place:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.logs()}") from None
 
-    def wait_state(self, ids: Sequence[JobId], *states: State, timeout: float = 20.0) -> list[JobRecord]:
+    def wait_state(self, ids: Sequence[JobId], *states: State, timeout: float = 60.0) -> list[JobRecord]:
         """Until every job is in one of the states."""
 
         def there() -> list[JobRecord]:
@@ -205,10 +205,10 @@ class Place:
             seen = self.store.inspection.lookup(list(ids))
             raise AssertionError(f"{error}\n{seen}\n{self.logs()}") from None
 
-    def wait_final(self, ids: Sequence[JobId], timeout: float = 20.0) -> list[JobRecord]:
+    def wait_final(self, ids: Sequence[JobId], timeout: float = 60.0) -> list[JobRecord]:
         return self.wait_state(ids, *FINAL, timeout=timeout)
 
-    def wait_workers(self, count: int = 1, timeout: float = 20.0) -> list[WorkerRecord]:
+    def wait_workers(self, count: int = 1, timeout: float = 60.0) -> list[WorkerRecord]:
         """Until so many processes are registered."""
         return wait_until(
             lambda: rows if len(rows := self.workers()) == count else [],

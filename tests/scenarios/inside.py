@@ -35,7 +35,7 @@ def final(app: App, ids: Sequence[JobId]) -> list[JobRecord] | None:
 
 
 def run_until_final(
-    app: App, *ids: JobId, options: WorkerOptions | None = None, timeout: float = 20.0
+    app: App, *ids: JobId, options: WorkerOptions | None = None, timeout: float = 60.0
 ) -> list[JobRecord]:
     """Work on the App's queues until these jobs are final; their records in the order asked."""
     with Embedded(app, options):

@@ -90,7 +90,7 @@ def test_a_handler_that_lost_its_job_is_told_before_the_next_run_starts(
             reap_from_outside(jobs, incarnation)
         else:
             stop_renewals(jobs, incarnation, monkeypatch)
-        wait_until(lambda: record_of(jobs, id).state is State.completed, what="the end", timeout=15)
+        wait_until(lambda: record_of(jobs, id).state is State.completed, what="the end", timeout=45)
         written = len(lines)
         wait_until(lambda: incarnation_of(worker) not in {None, incarnation}, what="a new incarnation")
 
@@ -133,7 +133,7 @@ def test_a_worker_that_lost_its_lease_in_an_outage_works_on_after_it(
         worker.until_idle(10)
         before = worker.engine.incarnation
         down.set()
-        wait_until(lambda: "register" in tried, what="its try to begin anew", timeout=15)
+        wait_until(lambda: "register" in tried, what="its try to begin anew", timeout=45)
         down.clear()
         id = work.enqueue().id
         wait_until(
@@ -233,10 +233,10 @@ def test_a_part_of_the_worker_that_fails_is_tried_again(
     monkeypatch.setattr(parts, name, counted)
 
     with Embedded(jobs, QUICK) as worker:
-        wait_until(lambda: len(calls) >= 2, what=f"a second {name}", timeout=15)
+        wait_until(lambda: len(calls) >= 2, what=f"a second {name}", timeout=45)
         worker.until_idle(15)
         id = work.enqueue().id
-        wait_until(lambda: record_of(jobs, id).state is State.completed, timeout=10)
+        wait_until(lambda: record_of(jobs, id).state is State.completed, timeout=30)
 
     assert failures == ["failed"]
 

@@ -73,10 +73,10 @@ def test_a_listener_that_was_cut_off_hears_again_and_learns_what_it_missed(
             store.jobs.enqueue([JOB])
 
             wait_until(
-                partial(reached, lambda: listener.reconnects, cut), timeout=5, what="its new connection"
+                partial(reached, lambda: listener.reconnects, cut), timeout=30, what="its new connection"
             )
-            wait_until(partial(reached, calls, before + 1), timeout=5, what="its look at what it missed")
-            wait_until(lambda: at_the_door(store), timeout=5, what="the listener at the door")
+            wait_until(partial(reached, calls, before + 1), timeout=30, what="its look at what it missed")
+            wait_until(lambda: at_the_door(store), timeout=30, what="the listener at the door")
             assert wakes(store, calls)
 
 
@@ -96,10 +96,10 @@ def test_a_worker_with_a_cut_listener_starts_jobs_at_once_again(
             wait_until(lambda: at_the_door(app.store), what="the listener at the door")
             postgres.execute(CUT)
             wait_until(lambda: not at_the_door(app.store), what="the cut")
-            wait_until(lambda: at_the_door(app.store), timeout=5, what="the listener back at the door")
+            wait_until(lambda: at_the_door(app.store), timeout=30, what="the listener back at the door")
             sent = time.monotonic()
             work.enqueue()
-            wait_until(partial(reached, lambda: len(started), cut + 1), timeout=10, what="the start")
+            wait_until(partial(reached, lambda: len(started), cut + 1), timeout=30, what="the start")
             assert started[-1] - sent < 1.0
     app.close()
 
@@ -110,12 +110,12 @@ def test_a_listener_without_a_server_waits_longer_and_longer(store: Store, postg
         used = time.process_time()
         postgres.halt("immediate")
         try:
-            wait_until(lambda: listener.reconnects >= 4, timeout=20, what="four tries")
+            wait_until(lambda: listener.reconnects >= 4, timeout=60, what="four tries")
             spent = time.process_time() - used
         finally:
             postgres.resume()
-        wait_until(lambda: answers(store), timeout=10)
-        wait_until(lambda: at_the_door(store), timeout=20, what="the listener back at the door")
+        wait_until(lambda: answers(store), timeout=30)
+        wait_until(lambda: at_the_door(store), timeout=60, what="the listener back at the door")
 
         assert wakes(store, calls)
     # Backing off from 0.2 s: four tries take at least half a second, of which next to nothing is work.
@@ -145,8 +145,8 @@ def test_a_deaf_connection_is_noticed_and_replaced(
         before = len(calls)
         store.jobs.enqueue([JOB])
 
-        wait_until(lambda: listener.reconnects == 1, timeout=5, what="that it noticed")
-        wait_until(lambda: len(calls) > before, timeout=5, what="its look at what it missed")
+        wait_until(lambda: listener.reconnects == 1, timeout=30, what="that it noticed")
+        wait_until(lambda: len(calls) > before, timeout=30, what="its look at what it missed")
         assert wakes(store, lambda: len(calls))
     finally:
         listener.close()
@@ -204,7 +204,7 @@ def test_without_the_bell_nothing_listens_and_jobs_run_by_polling(
         worker.until_idle(10)
         assert not at_the_door(app.store)
         id = work.enqueue().id
-        wait_until(lambda: record_of(app, id).state is State.completed, timeout=5)
+        wait_until(lambda: record_of(app, id).state is State.completed, timeout=30)
         assert not at_the_door(app.store)
     app.close()
 

@@ -114,7 +114,7 @@ def test_an_end_that_met_a_restart_of_the_server_is_written_after_it(
     wait_until(lambda: place.ledger("ended", id), what="the end of the handler")
     wait_until(lambda: "does not answer" in worker.log, what="its word about the outage")
     postgres.resume()
-    wait_until(lambda: answers(place.store), timeout=10)
+    wait_until(lambda: answers(place.store), timeout=30)
 
     (record,) = place.wait_final([id])
     (after,) = place.wait_final([place.enqueue_one(quick)])
@@ -153,18 +153,18 @@ def test_an_end_that_comes_after_the_lease_is_refused_and_the_worker_lives(
         with a_place(url, apart) as first:
             id = place.enqueue_one(hold)
             cut_off = first.start(lease=2.0, heartbeat=0.3)
-            (line,) = wait_until(lambda: first.ledger("started", id), timeout=20, what="the first run")
+            (line,) = wait_until(lambda: first.ledger("started", id), timeout=60, what="the first run")
             outage.begin()
             first.release()
             second = place.start(lease=2.0, heartbeat=0.3)
             place.wait_started(id, attempt=2)
             outage.down = False
-            wait_until(lambda: len(place.workers()) == 2, timeout=20, what="the first worker's return")
+            wait_until(lambda: len(place.workers()) == 2, timeout=60, what="the first worker's return")
             place.release()
             (record,) = place.wait_final([id])
             assert second.stop() == 0
 
-            wait_until(lambda: answers(first.store), timeout=10)
+            wait_until(lambda: answers(first.store), timeout=30)
             (after,) = first.wait_final([place.enqueue_one(quick)])
             assert cut_off.stop() == 0
     finally:
@@ -194,7 +194,7 @@ def test_a_worker_whose_connections_fell_silent_works_on(
         wait_until(lambda: is_completed(direct, before), what="work before the silence")
         fell_silent = proxy.hang()
         (after,) = direct.jobs.enqueue([NewJob("default", "work", b"{}")])
-        wait_until(lambda: is_completed(direct, after.id), timeout=20, what="work on other connections")
+        wait_until(lambda: is_completed(direct, after.id), timeout=60, what="work on other connections")
 
     assert fell_silent >= 2
     app.close()

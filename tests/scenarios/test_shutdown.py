@@ -180,10 +180,10 @@ def test_what_cannot_be_given_back_at_the_stop_is_named_and_comes_back_by_its_le
     postgres.halt("immediate")
     try:
         worker.signal(signal.SIGTERM)
-        worker.wait(timeout=30)
+        worker.wait(timeout=90)
     finally:
         postgres.resume()
-    wait_until(lambda: answers(place.store), timeout=10)
+    wait_until(lambda: answers(place.store), timeout=30)
     place.start(lease=2.0, heartbeat=0.3)
     place.release()
 
@@ -239,7 +239,7 @@ def test_a_worker_that_cannot_start_at_all_says_so_by_its_exit_code(tmp_path: Pa
 @pytest.mark.process
 def test_a_killed_process_among_four_is_replaced_and_the_others_never_notice(place: Place) -> None:
     worker = place.start(processes=4, lease=30.0, heartbeat=5.0)
-    before = {row.pid for row in place.wait_workers(4, timeout=40)}
+    before = {row.pid for row in place.wait_workers(4, timeout=120)}
     ids = [place.enqueue_one(hold)]
     lines = place.wait_started(*ids)
     while len({line.pid for line in lines}) < 2:

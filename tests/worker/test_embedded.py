@@ -262,7 +262,7 @@ def test_an_embedded_worker_that_lost_its_lease_starts_anew_and_runs_the_job_aga
         wait_until(lambda: record(job.id).state is State.running, what="the start")
         first = worker.engine.incarnation
         chores.jobs.store.leases.retire(first)
-        wait_until(lambda: record(job.id).run == 2, timeout=20, what="the second run")
+        wait_until(lambda: record(job.id).run == 2, timeout=60, what="the second run")
         chores.gate.set()
         wait_until(lambda: record(job.id).state is State.completed, what="its end")
         second = worker.engine.incarnation

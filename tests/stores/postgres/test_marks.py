@@ -87,7 +87,7 @@ def test_a_late_commit_behind_the_marks_is_found_within_seconds(store: PostgresS
             store.jobs.exchange(me, [ended(job) for job in jobs], None)
         late.commit()
 
-    found = wait_until(lambda: claim(store, me, 1), timeout=10, what="the late job is claimed")
+    found = wait_until(lambda: claim(store, me, 1), timeout=30, what="the late job is claimed")
 
     assert [job.id for job in found] == [hidden.id]
 

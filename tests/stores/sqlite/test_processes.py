@@ -182,7 +182,7 @@ def test_two_processes_take_each_job_once(open_store: Open, start: Start, sqlite
         done = [count for count in store.inspection.counts() if count.ready or count.running]
         return producer.poll() is not None and not done
 
-    wait_until(all_done, timeout=60, what="60 jobs are done")
+    wait_until(all_done, timeout=180, what="60 jobs are done")
     consumer.kill()
     theirs = _numbers(consumer.communicate()[0])
     enqueued = _numbers(producer.communicate()[0])
