@@ -79,3 +79,12 @@ POOL: Final = 4
 ENQUEUE_BATCH: Final = 1_000
 # Bulk acts on more jobs than this need a rate: they would else stand in front of today's work.
 BULK_ACT: Final = 100
+
+# How long an idempotency key answers a repeated request, whatever becomes of its job.
+KEEP_KEYS: Final = timedelta(days=30)
+# A larger result is not kept in an idempotency record.
+KEPT_RESULT: Final = 8 * 1024
+# How long the newest completed version of a key is remembered.
+KEEP_VERSIONS: Final = timedelta(days=30)
+# A tick noticed later than this was missed; one noticed sooner is merely late.
+MISSED_AFTER: Final = timedelta(seconds=60)

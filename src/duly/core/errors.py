@@ -7,6 +7,7 @@ Owns the tree and nothing else: it knows no store, no worker, no exit code.
     ├── PayloadError          (also ValueError) an argument or a result cannot be stored
     ├── LeaseLost             this attempt belongs to someone else by now
     ├── NotFound              no such job, queue, task or operation
+    ├── KeyReused             an idempotency key came back with other arguments
     ├── ConnectionMismatch    the connection handed in leads to another database
     ├── AlreadyOpen           too late to configure
     ├── StoreUnreachable      the database does not answer
@@ -54,6 +55,18 @@ class NotFound(DulyError):
         super().__init__(message)
         self.kind = kind
         self.name = name
+
+
+class KeyReused(DulyError):
+    """An idempotency key was used before for other arguments: give the new request a key of its own.
+
+    Nothing was stored. `job_id` is the job that the key belongs to.
+    """
+
+    def __init__(self, message: str, *, job_id: int | None = None, position: int = 0) -> None:
+        super().__init__(message)
+        self.job_id = job_id
+        self.position = position
 
 
 class ConnectionMismatch(DulyError):

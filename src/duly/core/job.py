@@ -4,7 +4,7 @@ Plain immutable data; knows nothing of handlers, leases in memory, or how a stor
 """
 
 from datetime import datetime, timedelta
-from typing import NamedTuple, NewType
+from typing import Final, NamedTuple, NewType
 
 from msgspec import Struct
 
@@ -21,6 +21,21 @@ class Token(NamedTuple):
     incarnation: Incarnation
     job: JobId
     run: int
+
+
+class UniqueKey(Struct, frozen=True):
+    """A unique key as a store keeps it."""
+
+    digest: bytes
+    """16 bytes, of core.keys.unique_digest."""
+    live: bool = False
+    """True: taken until the job has ended; False: until it is claimed for the first time."""
+    replace: bool = False
+    """A new job takes the place of one that waits under the key, which ends as skipped."""
+
+
+RESULT_MARK: Final = b"\x01"
+"""Where the parent's result goes in a follow-up's arguments. JSON text never holds this byte by itself."""
 
 
 class NewJob(Struct, frozen=True):
@@ -48,12 +63,28 @@ class NewJob(Struct, frozen=True):
     """None: the job's own id, as text."""
     holder: Token | None = None
     """Set for an enqueue from a handler: stored only while this attempt is still live, else LeaseLost."""
+    idempotency: bytes | None = None
+    """16 bytes, of core.keys.idempotency_digest: a repeat with the same arguments answers `duplicate` with the first
+    job's id, one with other arguments KeyReused; for `core.defaults.KEEP_KEYS`, whatever becomes of the job."""
+    unique: UniqueKey | None = None
+    version: int | None = None
+    """With `unique`: not run once a job of the same key with a higher version has completed, but skipped("stale")."""
+    then: tuple["NewJob", ...] = ()
+    """Enqueued in the transaction that completes this job, RESULT_MARK in their arguments replaced by its result
+    (null when it has none). Without a correlation id they inherit this job's. Not for follow-ups: `holder`."""
+    on_dead: tuple["NewJob", ...] = ()
+    """Enqueued in the transaction in which this job goes dead, whoever decides that; each time it does."""
+    trigger: str | None = None
+    """What caused it, as "schedule:NAME@2030-05-01T09:00:00Z"; None for a plain enqueue."""
+    blobs: tuple[str, ...] = ()
+    """References of the blobs in `args`: kept as long as this job."""
 
 
 class Stored(Struct, frozen=True):
     """What a store answers for one NewJob, in the order asked."""
 
     id: JobId
+    """The new job's, or with the outcome `duplicate` the one's that holds the key."""
     outcome: Outcome
     run_at: datetime | None = None
     """None when the job is ready at once."""
@@ -89,6 +120,9 @@ class ClaimedJob(Struct, frozen=True):
     timeout: timedelta | None
     enqueued_at: datetime
     claimed_at: datetime
+    trigger: str | None = None
+    has_steps: bool = False
+    """Earlier runs have left steps or cursors: read with `StepStore.steps` before the handler starts."""
 
     @property
     def attempt(self) -> int:
@@ -120,6 +154,8 @@ class Ended(Struct, frozen=True):
     error: ErrorRecord | None = None
     elapsed: timedelta | None = None
     """From the handler's first line to its end; None when it never started."""
+    cursors: tuple[tuple[str, int], ...] = ()
+    """(name, items done) of `job.each`, kept where the job may run again."""
 
 
 class QueueClaim(NamedTuple):
@@ -176,6 +212,34 @@ class Progress(Struct, frozen=True):
     note: str | None = None
 
 
+class Cursor(Struct, frozen=True):
+    """How many items of a `job.each` are done, while the attempt runs."""
+
+    id: JobId
+    run: int
+    name: str
+    position: int
+
+
+class Steps(Struct, frozen=True):
+    """What earlier runs of a job have left: finished steps with their values, and cursors."""
+
+    finished: dict[str, bytes] = {}
+    """Step name -> JSON."""
+    cursors: dict[str, int] = {}
+
+
+class KeptAnswer(Struct, frozen=True):
+    """What an idempotency record still knows of a job that is no longer kept."""
+
+    id: JobId
+    state: State
+    ended_at: datetime
+    result: bytes | None = None
+    """JSON, when it was at most KEPT_RESULT bytes."""
+    reason: str | None = None
+
+
 class AttemptRecord(Struct, frozen=True):
     """One ended attempt as stored; a job completed in its first run has none."""
 
@@ -222,3 +286,4 @@ class JobRecord(Struct, frozen=True):
     error: ErrorRecord | None = None
     progress: Progress | None = None
     cancel_wished: bool = False
+    trigger: str | None = None

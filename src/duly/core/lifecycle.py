@@ -54,6 +54,8 @@ class Outcome(StrEnum):
     """What an enqueue did."""
 
     created = "created"
+    duplicate = "duplicate"
+    """Another job stands for this one: its key was taken. The id is the other job's."""
 
 
 _S = State

@@ -6,12 +6,12 @@ Knows no store; the stores' schemas repeat the lengths of `LENGTHS` as checks.
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Final, Literal
 
 from duly.core.errors import UsageError
 
-Kind = Literal["queue", "task", "tenant", "tag", "correlation id", "actor"]
+Kind = Literal["queue", "task", "tenant", "tag", "correlation id", "actor", "key", "step", "schedule"]
 
 # In characters. 200 holds a UUID, an e-mail address or a dotted path with room to spare, and
 # keeps every index entry of a store below a third of a page even at four bytes a character.
@@ -22,6 +22,9 @@ LENGTHS: Final[dict[Kind, int]] = {
     "tag": 100,
     "correlation id": 200,
     "actor": 200,
+    "key": 255,
+    "step": 200,
+    "schedule": 100,
 }
 
 # C0 and C1 controls with DEL, the two Unicode line ends, and halves of surrogate pairs.
@@ -30,6 +33,7 @@ _REFUSED: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SEPARATORS: Final[dict[Kind, re.Pattern[str]]] = {
     "queue": re.compile(r"[,:\s]"),
     "task": re.compile(r"[,\s]"),
+    "schedule": re.compile(r"[,\s]"),
 }
 
 
@@ -72,11 +76,12 @@ def key_of(name: str) -> int:
 
     0 is free to mean "no name". Composed and decomposed letters are different names.
     """
-    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True) or 1
+    # SHA-256, because SQL can make it, too: triggers and other languages name queues and tasks.
+    digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big", signed=True) or 1
 
 
 def suspect_key(queue: str) -> int:
     """Return the key of a queue's lane of suspects: jobs with a lost attempt behind them."""
-    # No name holds NUL, so that this lane is nobody's queue.
-    return key_of(f"{queue}\0suspect")
+    # No name holds U+001F, so that this lane is nobody's queue.
+    return key_of(f"{queue}\x1fsuspect")

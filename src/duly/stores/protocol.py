@@ -1,6 +1,6 @@
 """What a store of jobs promises, in state words. Every sentence here has a conformance test on every store.
 
-Five small protocols over one set of tables, and `Store`, which holds them. All methods block and may be called from
+Small protocols over one set of tables, and `Store`, which holds them. All methods block and may be called from
 any thread; each is one transaction of the store's own unless it takes a connection. Times come from the database's
 clock unless the store was opened with `clock`. Every method may raise `faults.Transient`; batch writes may raise
 `faults.DataFault`. Lock order: worker row, then claimed, then the waiting tables, then finished and dead.
@@ -11,25 +11,38 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from msgspec import Struct
-
 from duly.core.filters import Filter
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import (
     AttemptRecord,
     ClaimRequest,
+    Cursor,
     Ended,
     Exchange,
     Incarnation,
     JobId,
     JobRecord,
+    KeptAnswer,
     NewJob,
     Progress,
+    Steps,
     Stored,
+    Token,
     WorkerInfo,
 )
 from duly.core.leases import Beat
 from duly.core.lifecycle import Event, State
+from duly.core.registration import Registration, Schedule, ScheduleRecord
+from duly.stores.records import (
+    Capabilities,
+    DeadGroup,
+    OperationRecord,
+    Page,
+    Pause,
+    QueueCount,
+    Swept,
+    WorkerRecord,
+)
 
 Clock = Callable[[], datetime]
 
@@ -40,7 +53,11 @@ class JobStore(Protocol):
     def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
         """- -> ready, or scheduled when due later. All or nothing; one round trip per 1,000; answers in order.
 
-        LeaseLost when a `holder` is no longer live. Wakes waiting workers after the commit.
+        LeaseLost when a `holder` is no longer live. Wakes waiting workers after the commit. Keys (idempotency first):
+        a key that a live job or a record holds answers `duplicate` with that job's id, or KeyReused; also within one
+        call, in order. A unique key whose job has ended, has expired, or (scope queued) was claimed is free. With
+        `replace` a waiting holder of the key ends as skipped("replaced by job N") and the new job is created; a
+        running one (scope live) answers `duplicate`. Another transaction's uncommitted key is waited for.
         """
 
     def exchange(
@@ -52,7 +69,11 @@ class JobStore(Protocol):
         unless its end was applied by an earlier try of the same call. ready -> running for at most `request.most`
         jobs, in queue order, by (priority, position) within a queue; expired ones become skipped("expired") and are
         not counted; tasks unknown to the incarnation or paused go ready -> blocked; paused queues give nothing.
-        An incarnation whose row is gone claims nothing.
+        An incarnation whose row is gone claims nothing. Claimed for the first time, a job gives back a unique key of
+        scope queued; an end in a final state gives back any; neither waits for a caller's transaction, and what was
+        left is free for the next enqueue and removed by the sweep. A job with a version below the newest completed
+        of its key becomes skipped("stale") instead of running. Whatever makes a job completed enqueues its `then`,
+        whatever makes it dead its `on_dead`, in the same transaction.
         """
 
     def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
@@ -62,9 +83,64 @@ class JobStore(Protocol):
         """Move the attempt's deadline; False when the token is not live."""
 
     def report(
-        self, incarnation: Incarnation, progress: Sequence[Progress]
+        self, incarnation: Incarnation, progress: Sequence[Progress], cursors: Sequence[Cursor] = ()
     ) -> tuple[list[tuple[JobId, int]], list[JobId]]:
-        """Write progress of live attempts; answer (each (job, run) the store says is held, jobs with a cancel wish)."""
+        """Write progress and cursors of live attempts; answer (each (job, run) that the store says is held, jobs with a
+        cancel wish)."""
+
+
+class KeyStore(Protocol):
+    """What idempotency keys and `once` remember beside the jobs."""
+
+    def answer(self, id: JobId) -> KeptAnswer | None:
+        """How a job ended that an idempotency key still stands for, though the job itself is no longer kept."""
+
+    def once(self, digest: bytes, keep: timedelta) -> bool:
+        """True the first time within `keep`; another transaction's uncommitted key is waited for."""
+
+    def unused_blobs(self, references: Sequence[str]) -> list[str]:
+        """Those that no stored job uses."""
+
+
+class StepStore(Protocol):
+    """What a job has done of itself, for its next attempt. Kept as long as the job's record."""
+
+    def steps(self, id: JobId) -> Steps: ...
+
+    def keep_step(self, token: Token, name: str, value: bytes) -> bool:
+        """Store a finished step of a live attempt; False when the token is not live. The first value stays."""
+
+
+class ScheduleStore(Protocol):
+    """When what is due next. Whoever moves `next_at` on enqueues for it, in one transaction."""
+
+    def due(self, most: int = 100) -> tuple[datetime, list[ScheduleRecord], datetime | None]:
+        """(the database's clock, those due and not paused, the earliest due time of the others)."""
+
+    def fire(
+        self,
+        name: str,
+        expected: datetime,
+        next_at: datetime,
+        last_at: datetime,
+        jobs: Sequence[NewJob],
+        missed: int,
+    ) -> list[Stored] | None:
+        """If `next_at` still is `expected`: move it on, count, and enqueue; None when another worker was faster, or it
+        was paused, edited or removed. `last_id` becomes the last job's. A duplicate by its key counts as missed."""
+
+    def put(self, schedule: Schedule, first: datetime) -> ScheduleRecord:
+        """Store or replace one at run time (origin ""); the same definition again changes nothing."""
+
+    def all(self) -> list[ScheduleRecord]:
+        """By name."""
+
+    def pause(self, name: str, by: str, reason: str) -> bool: ...
+
+    def resume(self, name: str, next_at: datetime, by: str, reason: str) -> bool:
+        """`next_at` is the first due time from now: what was due meanwhile does not fire."""
+
+    def remove(self, name: str, by: str, reason: str) -> bool: ...
 
 
 class LeaseStore(Protocol):
@@ -91,20 +167,6 @@ class LeaseStore(Protocol):
 
     def retire(self, incarnation: Incarnation) -> int:
         """A clean end: delete the row; what is still claimed goes back as interrupted. The number of jobs moved."""
-
-
-class Swept(Struct, frozen=True):
-    """What one round of upkeep did."""
-
-    promoted: int = 0
-    expired: int = 0
-    orphans: int = 0
-    overdue: int = 0
-    abandoned: int = 0
-    unparked: int = 0
-    stragglers: int = 0
-    ran: bool = True
-    """False when another worker held the sweep or it was not due yet."""
 
 
 class UpkeepStore(Protocol):
@@ -136,94 +198,6 @@ class UpkeepStore(Protocol):
         self, keep_dead: Mapping[str, timedelta], default_dead: timedelta, ahead: timedelta
     ) -> list[tuple[str, int, datetime]]:
         """Per queue: how many dead letters will be purged within `ahead` and from when; marks them as announced."""
-
-
-class QueueCount(Struct, frozen=True):
-    """One queue at one moment, from one statement."""
-
-    queue: str
-    ready: int = 0
-    scheduled: int = 0
-    blocked: int = 0
-    running: int = 0
-    dead: int = 0
-    oldest_ready: timedelta | None = None
-    """Age of the job that has been ready longest."""
-    next_due: datetime | None = None
-    paused_until: datetime | None = None
-    paused: bool = False
-    in_per_s: float | None = None
-    """Over the last minutes, from samples the workers keep; None without samples."""
-    out_per_s: float | None = None
-    slope_per_s: float | None = None
-
-
-class WorkerRecord(Struct, frozen=True):
-    incarnation: Incarnation
-    host: str
-    pid: int
-    supervisor: str
-    queues: tuple[str, ...]
-    slots: int
-    running: int
-    started_at: datetime
-    beat_age: timedelta
-    progress_age: timedelta | None
-    """Since it last ended an attempt or found nothing to do; a pulse without progress is a hung worker."""
-    version: str
-    draining: bool = False
-
-
-class DeadGroup(Struct, frozen=True):
-    fingerprint: str
-    queue: str
-    task: str
-    count: int
-    first: datetime
-    last: datetime
-    error: str
-    """Type and message of the latest."""
-
-
-class Pause(Struct, frozen=True):
-    target: str
-    """`queue:NAME` or `task:NAME`."""
-    until: datetime | None
-    by: str
-    reason: str
-    at: datetime
-
-
-class OperationRecord(Struct, frozen=True):
-    """A stored bulk act."""
-
-    id: int
-    verb: str
-    """redrive, purge or cancel."""
-    filter: Filter
-    state: str
-    """running, paused, done or cancelled."""
-    rate: float | None
-    """Jobs per second; None = as fast as possible."""
-    priority: int | None
-    done: int
-    skipped: int
-    """No longer in the state when their turn came."""
-    total: int
-    by: str
-    reason: str
-    created_at: datetime
-    ended_at: datetime | None = None
-    cursor: int = 0
-    """Highest job id handled; ids are walked upwards."""
-    upto: int = 0
-    """No job with a higher id belongs to it."""
-
-
-class Page(Struct, frozen=True):
-    jobs: tuple[JobRecord, ...]
-    next: int | None
-    """Pass as `before` (newest first) or `after` (oldest first); None at the end."""
 
 
 class InspectionStore(Protocol):
@@ -318,8 +292,11 @@ class SchemaStore(Protocol):
     def sql(self) -> str:
         """The text that `migrate` would run from nothing."""
 
-    def declare(self, queues: Mapping[str, str], tasks: Mapping[str, str]) -> None:
-        """Record declared queues (name -> owner) and tasks (name -> queue), for producers in SQL and for `status`."""
+    def declare(self, registration: Registration) -> bool:
+        """Record what a release of an App declares, for producers in SQL, `status` and schedules; False when a release
+        of the same origin that was first seen later has declared before: then nothing changes. Queues and tasks are
+        never removed; schedules of the origin that are no longer declared are. A schedule whose definition has not
+        changed keeps its `next_at` and its pause; an edited one goes on from its given first due time."""
 
     def declared(self) -> tuple[dict[str, str], dict[str, str]]: ...
 
@@ -333,23 +310,15 @@ class Listener(Protocol):
     def close(self) -> None: ...
 
 
-class Capabilities(Struct, frozen=True):
-    """How stores differ, as data that tests and docs read."""
-
-    kind: str
-    shared_by_machines: bool
-    rings: bool
-    """Producers can wake a worker without polling."""
-    only_queries: tuple[str, ...] = ()
-    """Statement files that the other store does not have."""
-
-
 class Store(Protocol):
     """One opened store. Opening is lazy: the first call connects; a fork must open anew."""
 
     url: str
     capabilities: Capabilities
     jobs: JobStore
+    keys: KeyStore
+    steps: StepStore
+    schedules: ScheduleStore
     leases: LeaseStore
     upkeep: UpkeepStore
     inspection: InspectionStore
@@ -374,6 +343,29 @@ class Store(Protocol):
 
     async def acomplete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool: ...
 
+    def cancel_on(self, connection: Any, ids: Sequence[JobId], by: str, reason: str) -> dict[JobId, State]:
+        """As OperatorStore.cancel, in the caller's transaction: wish and cancellation commit together."""
+
+    async def acancel_on(
+        self, connection: Any, ids: Sequence[JobId], by: str, reason: str
+    ) -> dict[JobId, State]: ...
+
+    def lookup_on(self, connection: Any, ids: Sequence[JobId]) -> list[JobRecord | None]:
+        """As InspectionStore.lookup, as the caller's transaction sees it."""
+
+    async def alookup_on(self, connection: Any, ids: Sequence[JobId]) -> list[JobRecord | None]: ...
+
+    def once_on(self, connection: Any, digest: bytes, keep: timedelta) -> bool:
+        """As KeyStore.once, in the caller's transaction: rolled back, the key is free again."""
+
+    async def aonce_on(self, connection: Any, digest: bytes, keep: timedelta) -> bool: ...
+
+    def advance_on(
+        self, connection: Any, name: str, expected: datetime, next_at: datetime, last_at: datetime, fired: int
+    ) -> bool:
+        """Move a tick's schedule on in the transaction that enqueues for it, first of all its statements: it locks the
+        schedule. False when another worker was faster, or it was paused, edited or removed."""
+
     def close(self) -> None: ...
 
 
@@ -385,6 +377,7 @@ __all__ = [
     "Event",
     "InspectionStore",
     "JobStore",
+    "KeyStore",
     "LeaseStore",
     "Listener",
     "OperationRecord",
@@ -392,7 +385,9 @@ __all__ = [
     "Page",
     "Pause",
     "QueueCount",
+    "ScheduleStore",
     "SchemaStore",
+    "StepStore",
     "Store",
     "Swept",
     "UpkeepStore",
