@@ -66,7 +66,7 @@ def test_top_redraws_until_it_is_interrupted(sqlite_url: str) -> None:
     try:
         wait_until(two_frames, timeout=90, what="two frames")
         top.send_signal(signal.SIGINT)
-        code = top.wait(10)
+        code = top.wait(30)
     finally:
         top.kill()
         top.wait()

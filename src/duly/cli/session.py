@@ -5,6 +5,7 @@ Loads the user's code only for commands that need it: data commands work when th
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -76,7 +77,10 @@ class Session:
         self._apps[reference] = app
 
     def close(self) -> None:
-        """Let go of every store that was opened."""
+        """Let go of every store that was opened; after Ctrl-C the end of the process does that."""
+        if isinstance(sys.exc_info()[1], KeyboardInterrupt):
+            # It may have struck between the taking and the giving back of a lock that closing would wait for.
+            return
         for app in self._apps.values():
             with suppress(DulyError):
                 app.close()
