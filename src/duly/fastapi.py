@@ -1,0 +1,5 @@
+"""`duly.fastapi`: what a FastAPI or Starlette application imports."""
+
+from duly.integrations.fastapi import Accepted, mount
+
+__all__ = ["Accepted", "mount"]
