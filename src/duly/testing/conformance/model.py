@@ -4,35 +4,29 @@ One lock around everything, no index, no batch; whatever it answers can be check
 """
 
 import threading
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from duly.core.defaults import INLINE_PAYLOAD
-from duly.core.errors import LeaseLost
+from duly.core.defaults import KEEP_VERSIONS
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import (
     AttemptRecord,
-    ClaimedJob,
-    ClaimRequest,
     Counters,
-    Ended,
-    Exchange,
     Incarnation,
     JobId,
     JobRecord,
+    KeptAnswer,
     NewJob,
     Progress,
-    Stored,
     WorkerInfo,
 )
-from duly.core.leases import Beat
-from duly.core.lifecycle import Event, Outcome, State
-from duly.stores.faults import DataFault
+from duly.core.lifecycle import Event, State
+from duly.core.registration import ScheduleRecord
 from duly.stores.protocol import Clock, OperationRecord, Pause
 
-EXPIRED = "expired"
+EXPIRED, STALE = "expired", "stale"
 UNKNOWN, PAUSED = "unknown", "paused"
 
 
@@ -64,6 +58,8 @@ class Entry:
     wish: str | None = None
     announced_at: datetime | None = None
     attempts: list[AttemptRecord] = field(default_factory=list)
+    steps: dict[str, bytes] = field(default_factory=dict)
+    cursors: dict[str, int] = field(default_factory=dict)
 
     def record(self) -> JobRecord:
         new = self.new
@@ -94,6 +90,7 @@ class Entry:
             error=self.error,
             progress=self.progress,
             cancel_wished=self.state is State.running and self.wish is not None,
+            trigger=new.trigger,
         )
 
 
@@ -107,6 +104,17 @@ class Worker:
     progress_at: datetime
     beat: int = 0
     draining: bool = False
+
+
+@dataclass
+class Kept:
+    """What is remembered under an idempotency key."""
+
+    id: JobId
+    args_hash: bytes
+    until: datetime
+    answer: KeptAnswer | None = None
+    """How the job ended, once the job itself is gone."""
 
 
 @dataclass
@@ -124,10 +132,23 @@ class Tables:
     tasks: dict[str, str] = field(default_factory=dict)
     acts: list[tuple[str, str]] = field(default_factory=list)
     """Who acted, and why."""
+    kept: dict[bytes, Kept] = field(default_factory=dict)
+    """By idempotency key."""
+    taken: dict[bytes, JobId] = field(default_factory=dict)
+    """Who holds a unique key."""
+    newest: dict[bytes, tuple[int, datetime]] = field(default_factory=dict)
+    """By unique key: the highest version that has completed, and until when that is remembered."""
+    once: dict[bytes, datetime] = field(default_factory=dict)
+    """Until when each of these keys is spent."""
+    following: list[tuple[Entry, NewJob]] = field(default_factory=list)
+    """Follow-ups of the act that is under way, with what each follows; empty between two acts."""
+    schedules: dict[str, ScheduleRecord] = field(default_factory=dict)
+    releases: dict[str, list[str]] = field(default_factory=dict)
+    """By origin, in the order in which they were first seen."""
 
 
 class Model:
-    """The tables of the model and the moves between its states. Subclasses add reading, upkeep and operators."""
+    """The tables of the model and the moves between its states. Subclasses add whoever asks for a move."""
 
     def __init__(self, clock: Clock, tables: Tables | None = None) -> None:
         self.clock = clock
@@ -136,6 +157,18 @@ class Model:
     def number(self) -> int:
         self.tables.last += 1
         return self.tables.last
+
+    @contextmanager
+    def act(self) -> Iterator[None]:
+        """One transaction: what follows from its moves is enqueued at its end."""
+        with self.tables.lock:
+            yield
+            while self.tables.following:
+                self.follow(*self.tables.following.pop(0))
+
+    def follow(self, parent: Entry, new: NewJob) -> None:
+        """Enqueue what follows the end of `parent`."""
+        raise AssertionError(f"job {parent.id} ended in a model that enqueues nothing, not even {new}")
 
     def is_paused(self, target: str) -> bool:
         pause = self.tables.paused.get(target)
@@ -178,97 +211,51 @@ class Model:
         *,
         incarnation: Incarnation | None = None,
         started_at: datetime | None = None,
+        result: bytes | None = None,
     ) -> None:
         self.leave(entry)
-        entry.state, entry.reason, entry.wish = state, reason, None
+        entry.state, entry.reason, entry.wish, entry.result = state, reason, None, result
         entry.finished_at, entry.incarnation, entry.started_at = self.clock(), incarnation, started_at
         # A person's later choice of priority was about this waiting; a redrive begins with the job's own.
         entry.priority = entry.new.priority
+        self.free(entry)
+        follow_ups: Sequence[NewJob] = ()
+        if state is State.completed:
+            self._complete_version(entry)
+            follow_ups = entry.new.then
+        elif state is State.dead:
+            follow_ups = entry.new.on_dead
+        self.tables.following += [(entry, new) for new in follow_ups]
+
+    def free(self, entry: Entry) -> None:
+        """Give the unique key back, if this job is the one that holds it."""
+        unique = entry.new.unique
+        if unique is not None and self.tables.taken.get(unique.digest) == entry.id:
+            del self.tables.taken[unique.digest]
+
+    def _complete_version(self, entry: Entry) -> None:
+        unique, version = entry.new.unique, entry.new.version
+        if unique is not None and version is not None:
+            newest = max(version, self.newest_version(unique.digest) or version)
+            self.tables.newest[unique.digest] = (newest, self.clock() + KEEP_VERSIONS)
+
+    def newest_version(self, digest: bytes) -> int | None:
+        """The highest version of a unique key that has completed."""
+        version, until = self.tables.newest.get(digest, (None, self.clock()))
+        return version if until > self.clock() else None
+
+    def has_expired(self, entry: Entry) -> bool:
+        """A waiting job that may not start any more, whether or not someone has noticed."""
+        return entry.expires_at is not None and entry.expires_at <= self.clock()
 
     def expire(self, entry: Entry) -> bool:
         """Skip a waiting job whose time is over."""
-        if entry.expires_at is None or entry.expires_at > self.clock():
+        if not self.has_expired(entry):
             return False
         self.to_final(entry, State.skipped, EXPIRED)
         return True
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
-        with self.tables.lock:
-            for job in jobs:
-                if job.holder is not None:
-                    token = job.holder
-                    if self.holder(token.incarnation, token.job, token.run) is None:
-                        raise LeaseLost("not the holder", job_id=token.job)
-            return [self._enqueue(job) for job in jobs]
-
-    def _enqueue(self, job: NewJob) -> Stored:
-        now = self.clock()
-        due = now + job.delay if job.delay is not None else job.run_at or now
-        due = max(due, now).astimezone(UTC)
-        entry = Entry(JobId(self.number()), job, now, job.priority)
-        entry.expires_at = None if job.expires is None else due + job.expires
-        self.tables.entries[entry.id] = entry
-        if due > now:
-            self.to_scheduled(entry, due)
-            return Stored(entry.id, Outcome.created, due)
-        self.to_ready(entry)
-        return Stored(entry.id, Outcome.created)
-
-    def exchange(
-        self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None
-    ) -> Exchange:
-        with self.tables.lock:
-            for end in ended:
-                _storable(end)
-            acked = frozenset((end.id, end.run) for end in ended if self.end(incarnation, end))
-            claimed = self._claim(incarnation, request) if request is not None else ()
-            worker = self.tables.workers.get(incarnation)
-            if worker is not None:
-                worker.progress_at = self.clock()
-            return Exchange(acked, claimed, tuple(self._wished(incarnation)))
-
-    def end(self, incarnation: Incarnation, end: Ended, *, again: bool = True) -> bool:
-        """Apply one end; with `again`, an end applied before counts too."""
-        entry = self.holder(incarnation, end.id, end.run)
-        if entry is None:
-            return again and self._ended_before(incarnation, end)
-        claimed_at = entry.started_at
-        started = None if end.elapsed is None else max(claimed_at or self.clock(), self.clock() - end.elapsed)
-        if end.event is not Event.complete or end.run > 1:
-            self._attempt(entry, end.event, started, end.reason, end.error)
-        if end.event is not Event.interrupt or started is not None:
-            # An expiry asks whether the job has started: it has.
-            entry.expires_at = None
-        entry.counters = end.counters
-        if end.to in {State.ready, State.scheduled, State.cancelled} and self._grant(entry, started):
-            return True
-        if end.to is State.ready:
-            self._back(entry)
-        elif end.to is State.scheduled:
-            entry.wish = None
-            self.to_scheduled(entry, self.clock() + (end.delay or timedelta(0)))
-        else:
-            self.to_final(entry, end.to, end.reason, incarnation=incarnation, started_at=started)
-            entry.note = end.note
-            entry.result = end.result if end.to is not State.dead else None
-            entry.error = end.error if end.to is State.dead else None
-        return True
-
-    def _ended_before(self, incarnation: Incarnation, end: Ended) -> bool:
-        entry = self.tables.entries.get(end.id)
-        if entry is None:
-            return False
-        if any(
-            (at.run, at.event, at.incarnation) == (end.run, end.event, incarnation) for at in entry.attempts
-        ):
-            return True
-        return (
-            end.event is Event.complete
-            and entry.state is State.completed
-            and (entry.run, entry.incarnation) == (end.run, incarnation)
-        )
-
-    def _attempt(
+    def record_attempt(
         self,
         entry: Entry,
         event: Event,
@@ -281,211 +268,14 @@ class Model:
             AttemptRecord(entry.run, event, entry.incarnation, started, self.clock(), reason, error)
         )
 
-    def _grant(self, entry: Entry, started: datetime | None) -> bool:
+    def grant(self, entry: Entry, started: datetime | None) -> bool:
         """Cancel instead of running again, where that was wished."""
         if entry.wish is None:
             return False
         self.to_final(entry, State.cancelled, entry.wish, incarnation=entry.incarnation, started_at=started)
         return True
 
-    def _back(self, entry: Entry) -> None:
+    def back(self, entry: Entry) -> None:
+        """To the tail, with the wish spent."""
         entry.wish = None
         self.to_ready(entry)
-
-    def _wished(self, incarnation: Incarnation) -> Iterable[JobId]:
-        return sorted(entry.id for entry in self.held_by(incarnation) if entry.wish is not None)
-
-    def _claim(self, incarnation: Incarnation, request: ClaimRequest) -> tuple[ClaimedJob, ...]:
-        worker = self.tables.workers.get(incarnation)
-        if worker is None:
-            return ()
-        taken: list[ClaimedJob] = []
-        room = {
-            asked.queue: asked.most for asked in request.queues if not self.is_paused(f"queue:{asked.queue}")
-        }
-        for task in request.unparked:
-            if task in worker.info.tasks and not self.is_paused(f"task:{task}"):
-                taken += self._take(incarnation, worker, self._parked(task, room), room, request, len(taken))
-        for queue in room:
-            taken += self._take(incarnation, worker, self._line(queue), room, request, len(taken))
-        return tuple(taken)
-
-    def _parked(self, task: str, room: dict[str, int]) -> list[Entry]:
-        found = [
-            entry
-            for entry in self.tables.entries.values()
-            if entry.state is State.blocked
-            and entry.parked == UNKNOWN
-            and entry.new.task == task
-            and entry.new.queue in room
-        ]
-        return sorted(found, key=lambda entry: entry.pos)
-
-    def _line(self, queue: str) -> list[Entry]:
-        found = [
-            entry
-            for entry in self.tables.entries.values()
-            if entry.state is State.ready and entry.new.queue == queue
-        ]
-        return sorted(found, key=lambda entry: (entry.priority, entry.pos))
-
-    def _take(
-        self,
-        incarnation: Incarnation,
-        worker: Worker,
-        line: list[Entry],
-        room: dict[str, int],
-        request: ClaimRequest,
-        taken: int,
-    ) -> list[ClaimedJob]:
-        claimed: list[ClaimedJob] = []
-        for entry in line:
-            queue, task = entry.new.queue, entry.new.task
-            if room[queue] <= 0 or taken + len(claimed) >= request.most:
-                continue
-            if bool(entry.counters.lost) != request.suspects or self.expire(entry):
-                continue
-            if self.is_paused(f"task:{task}"):
-                self._park(entry, PAUSED)
-            elif task not in worker.info.tasks:
-                self._park(entry, UNKNOWN)
-            else:
-                room[queue] -= 1
-                claimed.append(self._run(entry, incarnation, worker.info.tasks[task]))
-        return claimed
-
-    def _park(self, entry: Entry, cause: str) -> None:
-        pos = entry.pos
-        self.leave(entry)
-        entry.state, entry.parked, entry.pos, entry.waiting_since = State.blocked, cause, pos, self.clock()
-
-    def _run(self, entry: Entry, incarnation: Incarnation, timeout: timedelta) -> ClaimedJob:
-        now = self.clock()
-        self.leave(entry)
-        entry.state, entry.incarnation, entry.started_at = State.running, incarnation, now
-        entry.run += 1
-        entry.deadline = now + (entry.new.timeout or timeout)
-        new = entry.new
-        return ClaimedJob(
-            id=entry.id,
-            run=entry.run,
-            queue=new.queue,
-            task=new.task,
-            args=new.args if len(new.args) <= INLINE_PAYLOAD else None,
-            priority=entry.priority,
-            tenant=new.tenant,
-            tags=new.tags,
-            correlation_id=new.correlation_id or str(entry.id),
-            counters=entry.counters,
-            attempts=new.attempts,
-            timeout=new.timeout,
-            enqueued_at=entry.enqueued_at,
-            claimed_at=now,
-        )
-
-    def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
-        with self.tables.lock:
-            return {id: self.tables.entries[id].new.args for id in ids if id in self.tables.entries}
-
-    def extend(self, incarnation: Incarnation, id: JobId, run: int, by: timedelta) -> bool:
-        with self.tables.lock:
-            entry = self.holder(incarnation, id, run)
-            if entry is None or entry.deadline is None:
-                return False
-            entry.deadline += by
-            return True
-
-    def report(
-        self, incarnation: Incarnation, progress: Sequence[Progress]
-    ) -> tuple[list[tuple[JobId, int]], list[JobId]]:
-        with self.tables.lock:
-            for word in progress:
-                entry = self.holder(incarnation, word.id, word.run)
-                if entry is not None:
-                    entry.progress = word
-            held = [(entry.id, entry.run) for entry in self.held_by(incarnation)]
-            return held, list(self._wished(incarnation))
-
-    def register(self, info: WorkerInfo) -> Incarnation:
-        with self.tables.lock:
-            now = self.clock()
-            incarnation = Incarnation(self.number())
-            self.tables.workers[incarnation] = Worker(info, now, now, now)
-            return incarnation
-
-    def beat(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]:
-        with self.tables.lock:
-            alive = frozenset(incarnations) & self.tables.workers.keys()
-            for incarnation in alive:
-                self.tables.workers[incarnation].beat += 1
-                self.tables.workers[incarnation].beat_at = self.clock()
-            return alive
-
-    def beats(self) -> list[Beat]:
-        with self.tables.lock:
-            return [
-                Beat(
-                    incarnation,
-                    worker.beat,
-                    worker.info.lease.total_seconds(),
-                    (self.clock() - worker.beat_at).total_seconds(),
-                )
-                for incarnation, worker in self.tables.workers.items()
-            ]
-
-    def reap(self, overdue: Sequence[Beat], poison: int) -> int:
-        with self.tables.lock:
-            moved = 0
-            for seen in overdue:
-                worker = self.tables.workers.get(seen.incarnation)
-                if worker is None or worker.beat != seen.beat:
-                    continue
-                del self.tables.workers[seen.incarnation]
-                for entry in self.held_by(seen.incarnation):
-                    self.lose(entry, "its worker's lease lapsed", poison)
-                    moved += 1
-            return moved
-
-    def disown(
-        self, incarnation: Incarnation, started: Sequence[tuple[JobId, int]], reason: str, poison: int
-    ) -> int:
-        with self.tables.lock:
-            if self.tables.workers.pop(incarnation, None) is None:
-                return 0
-            held = self.held_by(incarnation)
-            for entry in held:
-                if (entry.id, entry.run) in started:
-                    self.lose(entry, reason, poison, witnessed=True)
-                else:
-                    self._interrupt(entry, reason)
-            return len(held)
-
-    def retire(self, incarnation: Incarnation) -> int:
-        return self.disown(incarnation, (), "its worker ended", 0)
-
-    def lose(self, entry: Entry, reason: str, poison: int, *, witnessed: bool = False) -> None:
-        """running -> ready, or dead when the evidence is against the job itself."""
-        before, incarnation, started = entry.counters, entry.incarnation, entry.started_at
-        convicted = before.lost + 1 >= poison and (witnessed or before.lost >= 1)
-        text = f"poison: its worker was lost {before.lost + 1} times" if convicted else reason
-        self._attempt(entry, Event.lose, started, text)
-        entry.counters = Counters(before.failed, before.lost + 1, 0, before.snoozed)
-        entry.expires_at = None
-        if convicted:
-            self.to_final(entry, State.dead, text, incarnation=incarnation, started_at=started)
-        elif not self._grant(entry, started):
-            self._back(entry)
-
-    def _interrupt(self, entry: Entry, reason: str) -> None:
-        before = entry.counters
-        self._attempt(entry, Event.interrupt, None, reason)
-        entry.counters = Counters(before.failed, before.lost, before.interrupted + 1, before.snoozed)
-        if not self._grant(entry, None):
-            self._back(entry)
-
-
-def _storable(end: Ended) -> None:
-    try:
-        f"{end.reason}{end.note}".encode()
-    except UnicodeEncodeError as error:
-        raise DataFault(f"the end of job {end.id} holds text that is no text: {error}") from error

@@ -21,7 +21,7 @@ select
     coalesce(c.incarnation, d.incarnation, f.incarnation), coalesce(d.reason, f.reason), coalesce(d.note, f.note),
     coalesce(f.result, res.result),
     d.error_type, d.error_message, d.error_traceback, d.fingerprint,
-    p.run, p.done, p."of", p.note, w.id is not null
+    p.run, p.done, p."of", p.note, w.id is not null, j."trigger"
 from json_each(:ids) as asked
 cross join {prefix}_job as j on j.id = asked.value
 left join {prefix}_claimed as c on c.id = j.id
