@@ -6,6 +6,7 @@ from duly.client.draft import Draft
 from duly.client.ended import JobCancelled, JobDead, JobEnded, JobSkipped, ResultTimeout
 from duly.client.enqueued import Enqueued
 from duly.client.job import Job
+from duly.client.provider import OWN
 from duly.client.queue import Queue
 from duly.client.task import Task
 from duly.core.backoff import Backoff
@@ -26,6 +27,7 @@ from duly.core.job import AttemptRecord, JobRecord
 from duly.core.lifecycle import Outcome, State
 
 __all__ = [
+    "OWN",
     "AlreadyOpen",
     "App",
     "AttemptRecord",

@@ -23,6 +23,7 @@ from duly.client.inspect import Inspect
 from duly.client.job import Job
 from duly.client.operate import Operate
 from duly.client.options import attempt_count, queue_name, urgency
+from duly.client.provider import Provider, check_provider
 from duly.client.queue import Queue
 from duly.client.reference import reference_of
 from duly.client.registry import nearest
@@ -52,6 +53,8 @@ class App:
             `sqlite:///duly.db` in the working directory.
         include: modules that declare tasks, imported by workers and by `check`.
         schema: PostgreSQL's schema, SQLite's table prefix; "duly" unless DULY_SCHEMA says otherwise.
+        connection: asked at each enqueue without a connection of its own, as `lambda: db.session`; None from it, or
+            `using(connection=duly.OWN)`, means a transaction of its own.
         timeout: time to run of one attempt where a task says nothing; "15m" unless DULY_TIMEOUT says otherwise.
         attempts: failed attempts before a job is dead; 10 unless DULY_ATTEMPTS says otherwise.
         backoff: how long failed jobs wait.
@@ -65,6 +68,7 @@ class App:
         *,
         include: Iterable[str] = (),
         schema: str | None = None,
+        connection: Provider | None = None,
         timeout: Duration | None = None,
         attempts: int | None = None,
         backoff: Backoff | None = None,
@@ -73,6 +77,7 @@ class App:
         code = _code(url, schema, timeout, attempts, max_payload)
         self.include = _modules(include)
         self.client = Client(code, backoff or Backoff())
+        self.client.provider = check_provider(connection)
         self.around_functions: list[AroundFunction] = []
         self.lifespan_functions: list[LifespanFunction] = []
 
@@ -82,6 +87,7 @@ class App:
         *,
         include: Iterable[str] = (),
         schema: str | None = None,
+        connection: Provider | None = None,
         timeout: Duration | None = None,
         attempts: int | None = None,
         backoff: Backoff | None = None,
@@ -89,6 +95,7 @@ class App:
     ) -> None:
         """Say later what the constructor did not, for `create_app()` factories and tests; AlreadyOpen once used."""
         self.client.configure(_code(url, schema, timeout, attempts, max_payload), backoff)
+        self.client.provider = check_provider(connection) or self.client.provider
         self.include = tuple(dict.fromkeys((*self.include, *_modules(include))))
 
     def queue(

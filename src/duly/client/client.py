@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from duly.client.blocking import be_strict, refuse_blocking
 from duly.client.registry import Registry
@@ -46,6 +46,7 @@ class Client:
         self.registry = Registry()
         self.backoff = backoff
         self.clock = clock
+        self.provider: Callable[[], Any] | None = None
         self._code = dict(code)
         self._settings: Settings | None = None
         self._handles: _Handles | None = None

@@ -13,6 +13,7 @@ from duly.client.client import Client
 from duly.client.draft import Draft
 from duly.client.enqueued import Enqueued
 from duly.client.job import Job, current
+from duly.client.provider import connection_for
 from duly.core.defaults import ENQUEUE_BATCH
 from duly.core.errors import DulyError, PayloadError, UsageError
 from duly.core.job import NewJob, Stored
@@ -24,10 +25,11 @@ _SLICE: Final = ENQUEUE_BATCH
 
 def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
     """Store one job; blocks for one round trip."""
-    client, connection = draft.client, draft.options.connection
+    client = draft.client
     client.refuse_blocking(
         f"{draft.declaration.name}.enqueue()", f"await {draft.declaration.name}.aenqueue()"
     )
+    connection = connection_for(client, draft.options.connection)
     job = new_job(draft, current.get())
     stored = client.call(_store, client, connection, [job])
     return _answer(draft, job, stored[0], connection)
@@ -35,7 +37,8 @@ def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
 
 async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
     """As `enqueue_one`, without blocking the loop."""
-    client, connection = draft.client, draft.options.connection
+    client = draft.client
+    connection = connection_for(client, draft.options.connection)
     job = new_job(draft, current.get())
     stored = await _astore(client, connection, [job])
     return _answer(draft, job, stored[0], connection)
@@ -48,6 +51,7 @@ def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) ->
     kept, jobs = _prepared(client, drafts)
     if not jobs:
         return []
+    connection = connection_for(client, connection)
     stored = client.call(_store, client, connection, jobs)
     return _answers(kept, jobs, stored, connection)
 
@@ -64,6 +68,7 @@ async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: 
             await asyncio.sleep(0)
     if not jobs:
         return []
+    connection = connection_for(client, connection)
     stored = await _astore(client, connection, jobs)
     return _answers(kept, jobs, stored, connection)
 

@@ -45,6 +45,11 @@ class Enqueued(Generic[T_co]):
         self.queue = queue
         self.task = task
 
+    @property
+    def pending(self) -> bool:
+        """Whether the job hangs on your own commit; False once it is stored for good, as far as is known here."""
+        return self._uncommitted
+
     def __repr__(self) -> str:
         return f"<Enqueued {self.id} {self.task} in {self.queue}: {self.outcome}>"
 
