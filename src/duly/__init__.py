@@ -6,6 +6,7 @@ from duly.client.draft import Draft
 from duly.client.ended import JobCancelled, JobDead, JobEnded, JobSkipped, ResultTimeout
 from duly.client.enqueued import Enqueued
 from duly.client.job import Job
+from duly.client.limit import Limit
 from duly.client.provider import OWN
 from duly.client.queue import Queue
 from duly.client.task import Task
@@ -47,6 +48,7 @@ __all__ = [
     "JobRecord",
     "JobSkipped",
     "LeaseLost",
+    "Limit",
     "MigrationNeeded",
     "NotFound",
     "Outcome",
