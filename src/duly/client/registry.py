@@ -14,6 +14,7 @@ from duly.core.errors import UsageError
 
 if TYPE_CHECKING:
     from duly.client.queue import Queue
+    from duly.client.scheduled import Declared
     from duly.client.task import Task
 
 
@@ -23,6 +24,7 @@ class Registry:
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}
         self.tasks: dict[str, Task[..., Any]] = {}
+        self.schedules: dict[str, Declared] = {}
         self._aliases: dict[str, str] = {}
 
     def add_queue(self, queue: Queue) -> None:
@@ -45,6 +47,21 @@ class Registry:
                 )
         self.tasks[task.name] = task
         self._aliases.update(dict.fromkeys(task.aliases, task.name))
+
+    def add_schedule(self, declared: Declared) -> None:
+        """UsageError, with both places, when the name stands for another schedule already."""
+        name, task = declared.schedule.name, declared.task
+        known = self.schedules.get(name)
+        if known is not None and known.task.handler.place != task.handler.place:
+            raise UsageError(
+                f"two schedules are named {name!r}:\n    {known.task.handler.place} {known.task.name}\n"
+                f"    {task.handler.place} {task.name}\ngive one of them another name: name='…'"
+            )
+        if known is not None and known.schedule != declared.schedule:
+            raise UsageError(
+                f"task {task.name!r} has two schedules named {name!r}; give one another name: name='…'"
+            )
+        self.schedules[name] = declared
 
     def find(self, name: str) -> Task[..., Any] | None:
         """The task of this name or alias."""
