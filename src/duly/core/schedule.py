@@ -90,7 +90,7 @@ def parse_cron(expression: str, tz: str) -> str:
     if len(fields) == 6:
         raise UsageError(f"{shown} has six fields; write five, {_FIELDS}, or every='10s' for seconds")
     if len(fields) != 5 or len(text) > _LONGEST:
-        raise UsageError(f"{shown} has {len(fields)} fields; write five: {_FIELDS}")
+        raise UsageError(f"{shown} is not five fields; write {_FIELDS}")
     try:
         first = next(CronSim(text, _SAMPLE), None)
     except (CronSimError, AssertionError, ValueError, OverflowError) as error:
@@ -273,15 +273,19 @@ def _successor(cron: str, tz: str) -> Callable[[datetime], datetime]:
 
     def successor(after: datetime) -> datetime:
         due = _first_after(cron, zone, after)
-        if follows_clock and due - after > _NEAR:
-            # cronsim walks in steps of an hour, which a shift by half an hour sets off course.
-            offset = due.astimezone(zone).utcoffset() or timedelta(0)
-            nearer = _first_after(cron, timezone(offset), after)
-            if nearer < due and nearer.astimezone(zone).utcoffset() == offset:
-                return nearer
-        return due
+        return _nearer(cron, zone, after, due) if follows_clock and due - after > _NEAR else due
 
     return successor
+
+
+def _nearer(cron: str, zone: tzinfo, after: datetime, due: datetime) -> datetime:
+    """What cronsim leaps over: it walks in steps of an hour, which a shift by half an hour sets off course."""
+    offset = due.astimezone(zone).utcoffset() or timedelta(0)
+    moment = max(after, due - timedelta(hours=1))
+    while (moment := _first_after(cron, timezone(offset), moment)) < due:
+        if moment.astimezone(zone).utcoffset() == offset:
+            return moment
+    return due
 
 
 def _first_after(cron: str, zone: tzinfo, after: datetime) -> datetime:

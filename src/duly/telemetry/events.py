@@ -266,6 +266,46 @@ class DeadLettersExpire(Happening, frozen=True):
         )
 
 
+class ScheduleFired(Happening, frozen=True):
+    level: ClassVar[Level] = "debug"
+    schedule: str
+    jobs: int
+
+    def sentence(self) -> str:
+        return f"schedule {self.schedule} enqueued {self.jobs} jobs"
+
+
+class DueTimesMissed(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    schedule: str
+    missed: int
+    """Due times that passed without a job."""
+    why: str
+
+    def sentence(self) -> str:
+        return f"schedule {self.schedule}: {self.missed} due times passed without a job: {self.why}"
+
+
+class ScheduleFailed(Happening, frozen=True):
+    level: ClassVar[Level] = "error"
+    schedule: str
+    error: str
+
+    def sentence(self) -> str:
+        return f"schedule {self.schedule} could not enqueue: {self.error}; it is tried again"
+
+
+class RowsRefused(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    schedule: str
+    rows: int
+    error: str
+    """Of the first."""
+
+    def sentence(self) -> str:
+        return f"tick {self.schedule}: {self.rows} rows made no job: {self.error}"
+
+
 class HandlerSaid(Happening, frozen=True):
     level: ClassVar[Level] = "warning"
     task: str

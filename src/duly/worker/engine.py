@@ -34,6 +34,7 @@ from duly.worker.reports import Reports
 from duly.worker.rescue import Rescue
 from duly.worker.retention import Announce, Retention
 from duly.worker.run import blocking
+from duly.worker.schedules import Schedules
 from duly.worker.shutdown import Shutdown, Stage
 from duly.worker.source import AppLike
 from duly.worker.suspects import Mode, Suspects
@@ -107,6 +108,8 @@ class Engine:
         self.promote = Promote(store.upkeep, poll, self.pump.ring)
         self._idle_check = IdleCheck(self.pump, self.promote, self.suspects)
         self.duties = Duties(self._duties(app, hub), hub)
+        # On a thread of its own: a tick's source is a user's code and may take its time.
+        self.schedules = Duties(self._scheduling(app, hub), hub)
         self.watch = Watch(plan, self.floor, self.groups, self.payloads, self.crew, hub)
         self.loop_thread = 0
         self._listener: Listener | None = None
@@ -126,11 +129,13 @@ class Engine:
         self.pump.on_idle = self._listener.idle
         self.pump.start()
         self.duties.start()
+        self.schedules.start()
         self.watch.start(loop_thread)
 
     def finish(self) -> None:
         """After a shutdown: end our threads. Blocks for seconds at most; does not retire the incarnation."""
         self.watch.stop()
+        self.schedules.stop()
         self.duties.stop()
         self.pump.stop()
         for group in self.groups:
@@ -160,7 +165,7 @@ class Engine:
         self.floor.on_lapse = self.pump.nudge
         self.watch.parts = {
             "pump": self.pump, "event loop slots": self.loops, "threads": self.threads, "isolated slots": self.isolated,
-            "duties": self.duties, "payload reader": self.payloads,
+            "duties": self.duties, "schedules": self.schedules, "payload reader": self.payloads,
         }  # fmt: skip
         self.watch.hooks = [
             self._step_shutdown,
@@ -234,6 +239,9 @@ class Engine:
             Announce(upkeep, app.queues, plan.keep_dead, hub),
             Operations(self.store),
         ]
+
+    def _scheduling(self, app: AppLike, hub: Hub) -> list[Duty]:
+        return [] if self.plan.quarantine else [Schedules(self.store, app.client.registry.schedules, hub)]
 
     def _loop_turns(self) -> bool:
         return self.floor.clock() - self._board.pulse().ticked_at < _STANDS_STILL

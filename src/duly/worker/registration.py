@@ -2,12 +2,22 @@
 
 import os
 import socket
-from datetime import timedelta
+from datetime import datetime, timedelta
+from hashlib import sha256
 from importlib.metadata import version
+from typing import Final
 
+import msgspec
+
+from duly.client.reference import reference_of
+from duly.core.errors import UsageError
 from duly.core.job import WorkerInfo
+from duly.core.registration import QueuePolicy, Registration, Schedule, TaskPolicy
+from duly.core.schedule import first_due
 from duly.worker.options import Plan
 from duly.worker.source import AppLike
+
+_FINGERPRINT: Final = 32
 
 
 def info_of(app: AppLike, plan: Plan, supervisor: str) -> WorkerInfo:
@@ -25,9 +35,40 @@ def info_of(app: AppLike, plan: Plan, supervisor: str) -> WorkerInfo:
     )
 
 
-def declare(app: AppLike) -> None:
-    """Record the queues with their owners and the tasks with their queues; blocks for one round trip."""
-    app.store.schema.declare(
-        {name: queue.owner or "" for name, queue in app.queues.items()},
-        {task.name: task.queue for task in app.tasks.values()},
+def declare(app: AppLike) -> bool:
+    """Record what this release of the App declares; False when a later release has done so before. Blocks."""
+    return app.store.schema.declare(registration_of(app, app.store.inspection.now()))
+
+
+def registration_of(app: AppLike, now: datetime) -> Registration:
+    """All that the App declares, with the first due time of each schedule from now, under a fingerprint of it."""
+    queues = tuple(
+        QueuePolicy(queue.name, queue.owner or "", queue.keep, queue.keep_dead)
+        for _, queue in sorted(app.queues.items())
     )
+    tasks = tuple(
+        TaskPolicy(task.name, task.queue, task.priority, task.expires)
+        for _, task in sorted(app.tasks.items())
+    )
+    schedules = tuple(declared.complete() for _, declared in sorted(app.client.registry.schedules.items()))
+    return Registration(
+        origin=origin_of(app),
+        release=_fingerprint(queues, tasks, schedules),
+        queues=queues,
+        tasks=tasks,
+        schedules=tuple((schedule, first_due(schedule, now)) for schedule in schedules),
+    )
+
+
+def origin_of(app: AppLike) -> str:
+    """Which App this is, in every process: `MODULE:NAME`, or where no variable holds it the module of its first task."""
+    try:
+        return reference_of(app)
+    except UsageError:
+        return min((task.fn.__module__ for task in app.tasks.values()), default="unnamed")
+
+
+def _fingerprint(
+    queues: tuple[QueuePolicy, ...], tasks: tuple[TaskPolicy, ...], schedules: tuple[Schedule, ...]
+) -> str:
+    return sha256(msgspec.json.encode((queues, tasks, schedules))).hexdigest()[:_FINGERPRINT]

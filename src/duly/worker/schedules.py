@@ -1,0 +1,133 @@
+"""Schedules: what is due becomes jobs, once in the whole fleet. Every worker looks; the store lets one of them win.
+
+Decides nothing itself: core/schedule.py says what is due, client/ticks.py what a tick's rows are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from duly.client.scheduled import Declared
+from duly.client.ticks import enqueue_ready
+from duly.core.job import Stored
+from duly.core.lifecycle import Outcome
+from duly.core.registration import ScheduleRecord
+from duly.core.schedule import due_from, occurrence, plan, trigger_of
+from duly.stores.faults import Transient
+from duly.stores.protocol import Store
+from duly.telemetry.events import DueTimesMissed, RowsRefused, ScheduleFailed, ScheduleFired
+from duly.telemetry.hub import Hub
+from duly.worker.board import boottime
+
+_LOOK: Final = 1.0
+"""Seconds after which it looks again at the latest: others may have scheduled something sooner."""
+_AT_ONCE: Final = 100
+_FIRST_REST: Final = 1.0
+_LONGEST_REST: Final = 60.0
+
+
+class Schedules:
+    """Runs at the next due time, or after a second at the latest."""
+
+    name = "schedules"
+
+    def __init__(
+        self,
+        store: Store,
+        declared: Mapping[str, Declared],
+        hub: Hub,
+        clock: Callable[[], float] = boottime,
+    ) -> None:
+        self._store = store
+        self._declared = declared
+        self._hub = hub
+        self._clock = clock
+        self._most = _AT_ONCE
+        self._faults: dict[str, int] = {}
+        self._rests_until: dict[str, float] = {}
+
+    def run(self, now: float) -> float:
+        moment, records, upcoming = self._store.schedules.due(self._most)
+        moved = [self._one(record, moment) for record in records]
+        if any(moved):
+            return 0.0
+        if len(records) >= self._most:
+            # All of these wait for something; what is due behind them must not wait with them.
+            self._most *= 2
+            return 0.0
+        self._most = max(_AT_ONCE, min(self._most, 2 * len(records)))
+        return _LOOK if upcoming is None else min(_LOOK, max(0.001, (upcoming - moment).total_seconds()))
+
+    def failed(self) -> None:
+        """Nothing to forget."""
+
+    def _one(self, record: ScheduleRecord, moment: datetime) -> bool:
+        """Whether this worker moved it on. One that fails rests for a while, and no other waits for it."""
+        name = record.schedule.name
+        if self._rests_until.get(name, 0.0) > self._clock():
+            return False
+        try:
+            moved = self._tick(record, moment) if record.schedule.job is None else self._fire(record, moment)
+        except Transient:
+            raise
+        except Exception as error:
+            faults = self._faults[name] = self._faults.get(name, 0) + 1
+            rest = min(_LONGEST_REST, _FIRST_REST * float(1 << min(faults - 1, 10)))
+            self._rests_until[name] = self._clock() + rest
+            if faults in {1, 10, 100}:
+                self._hub.emit(ScheduleFailed(name, f"{type(error).__name__}: {error}"))
+            return False
+        self._faults.pop(name, None)
+        self._rests_until.pop(name, None)
+        return moved
+
+    def _fire(self, record: ScheduleRecord, moment: datetime) -> bool:
+        schedule, made = record.schedule, plan(record, moment)
+        if made.next_at == record.next_at:
+            return False
+        jobs = [occurrence(schedule, due) for due in made.fire]
+        last_at = made.fire[-1] if made.fire else record.last_at or record.next_at
+        stored = self._store.schedules.fire(
+            schedule.name, record.next_at, made.next_at, last_at, jobs, made.missed
+        )
+        if stored is None:
+            return False
+        self._tell(record, made.missed, stored)
+        return True
+
+    def _tick(self, record: ScheduleRecord, moment: datetime) -> bool:
+        name = record.schedule.name
+        declared = self._declared.get(name)
+        if declared is None or declared.tick is None:
+            # Another App's, or another release's: its own workers have the code.
+            return False
+        next_at = due_from(record, moment)
+        with self._store.transaction() as connection:
+            # The first statement, because it locks the schedule: of two workers one reads the rows.
+            if not self._store.advance_on(connection, name, record.next_at, next_at, record.next_at, 1):
+                return False
+            trigger = trigger_of(name, record.next_at)
+            stored, refused = enqueue_ready(self._store, connection, declared.tick, trigger)
+        created = _created(stored)
+        if created:
+            self._hub.emit(ScheduleFired(name, created))
+        if refused:
+            self._hub.emit(RowsRefused(name, len(refused), refused[0]))
+        return True
+
+    def _tell(self, record: ScheduleRecord, missed: int, stored: Sequence[Stored]) -> None:
+        schedule, created = record.schedule, _created(stored)
+        if created:
+            self._hub.emit(ScheduleFired(schedule.name, created))
+        if missed:
+            busy = schedule.overlap == "skip" and (record.last_waiting or record.last_running)
+            why = "the job before still waits or runs" if busy else f"catch_up is {schedule.catch_up!r}"
+            self._hub.emit(DueTimesMissed(schedule.name, missed, why))
+        if len(stored) > created:
+            self._hub.emit(
+                DueTimesMissed(schedule.name, len(stored) - created, "a job with their key is there")
+            )
+
+
+def _created(stored: Sequence[Stored]) -> int:
+    return sum(one.outcome is Outcome.created for one in stored)
