@@ -61,7 +61,7 @@ def registration_of(app: AppLike, now: datetime) -> Registration:
 
 
 def origin_of(app: AppLike) -> str:
-    """Which App this is, in every process: `MODULE:NAME`, or where no variable holds it the module of its first task."""
+    """Which App this is, in every process: `MODULE:NAME`, or the module of a task where no variable holds it."""
     try:
         return reference_of(app)
     except UsageError:
