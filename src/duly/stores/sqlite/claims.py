@@ -5,10 +5,19 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from duly.core.job import ClaimedJob, ClaimRequest, Counters, QueueClaim
-from duly.stores.sqlite.moves import lane_of, task_key
+from duly.stores.sqlite.moves import UNIQUE, VERSION, ids_text, lane_of, task_key
 from duly.stores.sqlite.session import Row, Session, Value
 from duly.stores.sqlite.times import from_micros, maybe_duration
-from duly.stores.sqlite.waiting import PAUSED, UNKNOWN, Waiting, expire, jobs_of, row_of, waiting_of
+from duly.stores.sqlite.waiting import (
+    PAUSED,
+    UNKNOWN,
+    Waiting,
+    expire,
+    jobs_of,
+    row_of,
+    skip,
+    waiting_of,
+)
 
 # What one call may set aside (expired, unknown, paused) so that the write lock stays short.
 _MOST_ASIDE: Final = 2_000
@@ -49,16 +58,25 @@ class Claim:
         self._taken: list[Waiting] = []
         self._expired: list[Waiting] = []
         self._parked: list[tuple[Waiting, int]] = []
+        self._stale: list[Waiting] = []
+        self._stored: dict[int, Row] = {}
 
     def run(self) -> list[ClaimedJob]:
         """Take jobs; the answer is in queue order, then by (priority, position)."""
         lanes = self._lanes()
         room = {lane: claim.most for claim, lane in lanes}
         self._take_parked(room)
-        for _claim, lane in lanes:
-            self._take_lane(lane, room[lane])
+        self._take_lanes(lanes, room)
+        while self._drop_stale(room) and self._aside() < _MOST_ASIDE:
+            self._take_lanes(lanes, room)
+            order = {lane: place for place, (_claim, lane) in enumerate(lanes)}
+            self._taken.sort(key=lambda waiting: order[waiting.lane])
         self._set_aside()
         return self._claim()
+
+    def _take_lanes(self, lanes: list[tuple[QueueClaim, int]], room: dict[int, int]) -> None:
+        for _claim, lane in lanes:
+            room[lane] -= self._take_lane(lane, room[lane])
 
     def _lanes(self) -> list[tuple[QueueClaim, int]]:
         return [
@@ -71,7 +89,7 @@ class Claim:
         return self._request.most - len(self._taken)
 
     def _aside(self) -> int:
-        return len(self._expired) + len(self._parked)
+        return len(self._expired) + len(self._parked) + len(self._stale)
 
     def _take_parked(self, room: dict[int, int]) -> None:
         for name in self._request.unparked:
@@ -96,7 +114,7 @@ class Claim:
                     self._taken.append(waiting)
             self._session.many("delete_blocked", gone)
 
-    def _take_lane(self, lane: int, most: int) -> None:
+    def _take_lane(self, lane: int, most: int) -> int:
         taken = 0
         while (wanted := min(most - taken, self._left())) > 0 and self._aside() < _MOST_ASIDE:
             limit = max(wanted, _CHUNK) if self._aside() else wanted
@@ -112,7 +130,8 @@ class Claim:
             if last is not None:
                 self._session.run("delete_ready_head", queue=lane, priority=last.priority, pos=last.pos)
             if len(rows) < limit:
-                return
+                break
+        return taken
 
     def _keep(self, waiting: Waiting) -> bool:
         """Sort one row of a lane; True when it is claimed."""
@@ -127,6 +146,25 @@ class Claim:
             return True
         return False
 
+    def _drop_stale(self, room: dict[int, int]) -> bool:
+        """Read what is stored of the jobs taken; True when some had an older version than one completed before."""
+        new = [waiting.id for waiting in self._taken if waiting.id not in self._stored]
+        if not new:
+            return False
+        self._stored |= jobs_of(self._session, new)
+        versioned = [id for id in new if self._stored[id][10] & VERSION]
+        if not versioned:
+            return False
+        stale = {
+            id for (id,) in self._session.rows("select_stale", ids=ids_text(versioned), now=self._session.now)
+        }
+        for waiting in self._taken:
+            if waiting.id in stale:
+                self._stale.append(waiting)
+                room[waiting.lane] += 1
+        self._taken = [waiting for waiting in self._taken if waiting.id not in stale]
+        return bool(stale)
+
     def _is_expired(self, waiting: Waiting) -> bool:
         return waiting.expires_at is not None and waiting.expires_at <= self._session.now
 
@@ -136,16 +174,17 @@ class Claim:
         ]
         self._session.many("insert_blocked", rows)
         expire(self._session, self._expired)
+        skip(self._session, self._stale, "stale")
 
     def _claim(self) -> list[ClaimedJob]:
         if not self._taken:
             return []
-        now = self._session.now
-        stored = jobs_of(self._session, [waiting.id for waiting in self._taken])
+        now, stored = self._session.now, self._stored
+        stepped = self._stepped()
         rows: list[dict[str, Value]] = []
         claimed = []
         for waiting in self._taken:
-            job = self._claimed_job(waiting, stored[waiting.id], now)
+            job = self._claimed_job(waiting, stored[waiting.id], now, waiting.id in stepped)
             rows.append(
                 {
                     **row_of(waiting),
@@ -157,11 +196,21 @@ class Claim:
             )
             claimed.append(job)
         self._session.many("insert_claimed", rows)
+        keyed = [waiting.id for waiting in self._taken if stored[waiting.id][10] & UNIQUE]
+        if keyed:
+            self._session.run("delete_claimed_keys", ids=ids_text(keyed))
         return claimed
 
+    def _stepped(self) -> set[int]:
+        """Jobs of which earlier runs have left steps or cursors."""
+        again = [waiting.id for waiting in self._taken if waiting.run]
+        if not again:
+            return set()
+        return {id for (id,) in self._session.rows("select_stepped", ids=ids_text(again))}
+
     @staticmethod
-    def _claimed_job(waiting: Waiting, stored: Row, now: int) -> ClaimedJob:
-        id, queue, task, args, tenant, tags, correlation_id, attempts, timeout, enqueued_at = stored
+    def _claimed_job(waiting: Waiting, stored: Row, now: int, has_steps: bool) -> ClaimedJob:
+        id, queue, task, args, tenant, tags, correlation_id, attempts, timeout, enqueued_at, *rest = stored
         return ClaimedJob(
             id=id,
             run=waiting.run + 1,
@@ -177,6 +226,8 @@ class Claim:
             timeout=maybe_duration(timeout),
             enqueued_at=from_micros(enqueued_at),
             claimed_at=from_micros(now),
+            trigger=rest[1],
+            has_steps=has_steps,
         )
 
 

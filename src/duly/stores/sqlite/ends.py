@@ -6,8 +6,10 @@ from collections.abc import Collection, Sequence
 
 from duly.core.job import Counters, Ended, JobId
 from duly.core.lifecycle import Event, State
+from duly.stores.sqlite.followups import settle
 from duly.stores.sqlite.moves import Moves, Subject, ids_text, pairs
 from duly.stores.sqlite.session import Row, Session, Value
+from duly.stores.sqlite.steps import keep_cursors, last_cursors
 from duly.stores.sqlite.times import span
 
 _FINISHED = {State.completed, State.skipped, State.cancelled}
@@ -35,12 +37,12 @@ class Held:
             claimed_at,
             *job,
         ) = row
-        queue, task, tenant, correlation_id, enqueued_at, expires_at, wish_by, wish_reason = job
+        queue, task, tenant, correlation_id, enqueued_at, expires_at, extras, wish_by, wish_reason = job
         counters = Counters(failed, lost, interrupted, snoozed)
         self.incarnation: int = incarnation
         self.claimed_at: int = claimed_at
         self.subject = Subject(
-            id, run, queue, task, tenant, correlation_id, enqueued_at, priority, counters, expires_at
+            id, run, queue, task, tenant, correlation_id, enqueued_at, priority, counters, expires_at, extras
         )
         self.wish_by: str | None = wish_by
         self.wish_reason: str | None = wish_reason
@@ -58,8 +60,9 @@ def apply(
     moves = Moves(session)
     for token, attempt in held.items():
         _end(session, moves, attempt, asked[token])
+    keep_cursors(session, incarnation, last_cursors(asked[token] for token in held))
     release(session, held.values())
-    moves.flush()
+    settle(session, moves)
     acked = {(JobId(id), run) for id, run in held}
     if again and len(acked) < len(asked):
         acked |= _ended_before(

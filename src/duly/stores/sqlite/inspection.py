@@ -54,8 +54,7 @@ class SQLiteInspection:
 
     def lookup(self, ids: Sequence[JobId]) -> list[JobRecord | None]:
         with self._database.read() as session:
-            found = _records(session, ids)
-        return [found.get(id) for id in ids]
+            return lookup_in(session, ids)
 
     def attempts(self, id: JobId) -> list[AttemptRecord]:
         with self._database.read() as session:
@@ -205,6 +204,12 @@ class _Tally:
             out_per_s=None if rates is None else rates.outgoing,
             slope_per_s=None if rates is None else rates.slope,
         )
+
+
+def lookup_in(session: Session, ids: Sequence[JobId]) -> list[JobRecord | None]:
+    """As SQLiteInspection.lookup, as the session's connection sees it."""
+    found = _records(session, ids)
+    return [found.get(id) for id in ids]
 
 
 def _records(session: Session, ids: Sequence[JobId]) -> dict[JobId, JobRecord]:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
-from duly.core.defaults import ENQUEUE_BATCH
-from duly.core.errors import LeaseLost
 from duly.core.job import (
     ClaimedJob,
     ClaimRequest,
+    Cursor,
     Ended,
     Exchange,
     Incarnation,
@@ -19,19 +18,18 @@ from duly.core.job import (
     Progress,
     Stored,
 )
-from duly.core.lifecycle import Outcome
 from duly.stores.sqlite import claims, ends
 from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.enqueueing import enqueue_in
 from duly.stores.sqlite.group import GroupCommit
-from duly.stores.sqlite.moves import ids_text, lane_of, task_key
-from duly.stores.sqlite.session import Session, Value
-from duly.stores.sqlite.times import from_micros, maybe_span, span, to_micros
+from duly.stores.sqlite.moves import Values, ids_text, lane_of, task_key
+from duly.stores.sqlite.session import Session
+from duly.stores.sqlite.steps import keep_cursors
+from duly.stores.sqlite.times import span
 
 _KNOWN_WORKERS: Final = 64
 # How often an idle worker notes that it found nothing to do.
 _PROGRESS_EVERY: Final = 5_000_000
-
-Values = dict[str, Value]
 
 
 class SQLiteJobs:
@@ -75,10 +73,10 @@ class SQLiteJobs:
             return session.run("update_deadline", incarnation=incarnation, id=id, run=run, by=span(by)) == 1
 
     def report(
-        self, incarnation: Incarnation, progress: Sequence[Progress]
+        self, incarnation: Incarnation, progress: Sequence[Progress], cursors: Sequence[Cursor] = ()
     ) -> tuple[list[tuple[JobId, int]], list[JobId]]:
-        """Writes only when there is progress to write."""
-        if not progress:
+        """Writes only when there is something to write."""
+        if not progress and not cursors:
             with self._database.read(snapshot=True) as session:
                 return _report(session, incarnation)
         with self._database.write() as session:
@@ -95,6 +93,7 @@ class SQLiteJobs:
                 for one in progress
             ]
             session.many("upsert_progress", rows)
+            keep_cursors(session, incarnation, cursors)
             return _report(session, incarnation)
 
     def forget(self, incarnations: Iterable[int]) -> None:
@@ -136,91 +135,6 @@ class SQLiteJobs:
         while len(self._tasks) > _KNOWN_WORKERS:
             self._tasks.popitem(last=False)
         return known
-
-
-def enqueue_in(session: Session, jobs: Sequence[NewJob]) -> list[Stored]:
-    """Store jobs in the open transaction; LeaseLost before anything is written."""
-    _check_holders(session, jobs)
-    stored: list[Stored] = []
-    for start in range(0, len(jobs), ENQUEUE_BATCH):
-        stored += _store(session, jobs[start : start + ENQUEUE_BATCH])
-    return stored
-
-
-def _check_holders(session: Session, jobs: Sequence[NewJob]) -> None:
-    for holder in {job.holder for job in jobs if job.holder is not None}:
-        if session.row("select_token", incarnation=holder.incarnation, id=holder.job, run=holder.run) is None:
-            raise LeaseLost(
-                f"job {holder.job} no longer belongs to this attempt; nothing was enqueued", job_id=holder.job
-            )
-
-
-def _store(session: Session, jobs: Sequence[NewJob]) -> list[Stored]:
-    first = session.numbers(len(jobs))
-    stored: list[Stored] = []
-    rows: list[Values] = []
-    ready: list[Values] = []
-    scheduled: list[Values] = []
-    tags: list[Values] = []
-    for id, job in enumerate(jobs, first):
-        run_at = _due(session.now, job)
-        due = session.now if run_at is None else run_at
-        expires_at = None if job.expires is None else due + span(job.expires)
-        rows.append(_job_row(id, job, expires_at, session.now))
-        tags.extend({"tag": tag, "id": id} for tag in job.tags)
-        waiting: Values = {
-            "id": id,
-            "queue": lane_of(job.queue, False),
-            "task": task_key(job.task),
-            "priority": job.priority,
-            "run": 0,
-            "failed": 0,
-            "lost": 0,
-            "interrupted": 0,
-            "snoozed": 0,
-            "expires_at": expires_at,
-        }
-        if run_at is None:
-            # A new job's position is its id: one number of the sequence serves both.
-            ready.append({**waiting, "pos": id, "ready_at": session.now})
-        else:
-            scheduled.append({**waiting, "run_at": run_at})
-        stored.append(Stored(JobId(id), Outcome.created, None if run_at is None else from_micros(run_at)))
-    session.many("insert_job", rows)
-    session.many("insert_tag", tags)
-    session.many("insert_ready", ready)
-    session.many("insert_scheduled", scheduled)
-    # A new due time may be earlier than the one that the promoter waits for.
-    session.rings = True
-    return stored
-
-
-def _job_row(id: int, job: NewJob, expires_at: int | None, now: int) -> Values:
-    return {
-        "id": id,
-        "queue": job.queue,
-        "task": job.task,
-        "args": job.args,
-        "priority": job.priority,
-        "tenant": job.tenant,
-        "tags": json.dumps(job.tags, ensure_ascii=False) if job.tags else None,
-        "correlation_id": job.correlation_id,
-        "attempts": job.attempts,
-        "timeout": maybe_span(job.timeout),
-        "expires_at": expires_at,
-        "enqueued_at": now,
-    }
-
-
-def _due(now: int, job: NewJob) -> int | None:
-    """When the job is due; None when that is now."""
-    if job.delay is not None:
-        run_at = now + span(job.delay)
-    elif job.run_at is not None:
-        run_at = to_micros(job.run_at)
-    else:
-        return None
-    return run_at if run_at > now else None
 
 
 def _wishes(session: Session, incarnation: int) -> tuple[JobId, ...]:

@@ -10,6 +10,7 @@ from duly.core.lifecycle import Event
 from duly.stores.sqlite import ends
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.ends import Held
+from duly.stores.sqlite.followups import settle
 from duly.stores.sqlite.moves import Moves, ids_text
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import span
@@ -74,7 +75,7 @@ class SQLiteLeases:
                     lose(moves, attempt, "its worker's lease lapsed", poison, witnessed=False)
                 ends.release(session, held)
                 moved += len(held)
-            moves.flush()
+            settle(session, moves)
         self._forget(seen.incarnation for seen in overdue)
         return moved
 
@@ -102,7 +103,7 @@ class SQLiteLeases:
                 else:
                     interrupt(moves, attempt, reason)
             ends.release(session, held)
-            moves.flush()
+            settle(session, moves)
         self._forget([incarnation])
         return len(held)
 

@@ -7,15 +7,26 @@ import json
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from duly.core.defaults import KEEP_VERSIONS
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import Counters
 from duly.core.lifecycle import Event, State
 from duly.core.names import key_of, suspect_key
 from duly.stores.faults import DataFault
 from duly.stores.sqlite.session import Session, Value
+from duly.stores.sqlite.times import span
 
 INLINE_RESULT: Final = 8 * 1024
 UNTOUCHED: Final = Counters()
+
+# What a job carries beside itself: bits of its `extras`. The kinds of follow-ups are the first two.
+THEN: Final = 1
+ON_DEAD: Final = 2
+UNIQUE: Final = 4
+VERSION: Final = 8
+BLOB: Final = 16
+
+_FOLLOWED: Final = {State.completed: THEN, State.dead: ON_DEAD}
 
 _NO_ERROR: Final[dict[str, Value]] = {
     "error_type": None,
@@ -40,6 +51,16 @@ class Subject(NamedTuple):
     priority: int
     counters: Counters
     expires_at: int | None = None
+    extras: int = 0
+
+
+class Parent(NamedTuple):
+    """A job that has ended so that others follow it."""
+
+    id: int
+    kind: int
+    correlation_id: str | None
+    result: bytes | None
 
 
 @lru_cache(maxsize=4096)
@@ -64,6 +85,9 @@ class Moves:
         self._results: list[Values] = []
         self._dead: list[Values] = []
         self._attempts: list[Values] = []
+        self._freed: list[int] = []
+        self._versions: list[Values] = []
+        self._parents: list[Parent] = []
 
     def ready(self, job: Subject) -> None:
         """To the tail of its lane; the position is drawn when written."""
@@ -87,6 +111,8 @@ class Moves:
         note: str | None = None,
         result: bytes | None = None,
     ) -> None:
+        if job.extras:
+            self._note_extras(job, status, result)
         counters, inline = job.counters, result
         if result is not None and len(result) > INLINE_RESULT:
             self._results.append({"id": job.id, "result": result})
@@ -125,6 +151,8 @@ class Moves:
         note: str | None = None,
         error: ErrorRecord | None = None,
     ) -> None:
+        if job.extras:
+            self._note_extras(job, State.dead, None)
         counters = job.counters
         self._dead.append(
             {
@@ -169,8 +197,8 @@ class Moves:
             }
         )
 
-    def flush(self) -> None:
-        """Write everything collected; ready rows get fresh positions in the order they came."""
+    def flush(self) -> list[Parent]:
+        """Write everything collected; ready rows get fresh positions in the order they came. Who has followers."""
         session = self._session
         if self._ready:
             first = session.numbers(len(self._ready))
@@ -185,6 +213,23 @@ class Moves:
         session.many("insert_attempt", self._attempts)
         for rows in (self._ready, self._scheduled, self._finished, self._results, self._dead, self._attempts):
             rows.clear()
+        if self._freed:
+            session.run("delete_unique_keys", ids=ids_text(self._freed))
+            self._freed.clear()
+        session.many("upsert_newest", self._versions)
+        self._versions.clear()
+        parents, self._parents = self._parents, []
+        return parents
+
+    def _note_extras(self, job: Subject, status: State, result: bytes | None) -> None:
+        if job.extras & UNIQUE:
+            self._freed.append(job.id)
+        if job.extras & VERSION and status is State.completed:
+            now = self._session.now
+            self._versions.append({"id": job.id, "now": now, "until": now + span(KEEP_VERSIONS)})
+        kind = _FOLLOWED.get(status, 0)
+        if job.extras & kind:
+            self._parents.append(Parent(job.id, kind, job.correlation_id, result))
 
 
 def _waiting(job: Subject) -> Values:
@@ -228,3 +273,7 @@ def pairs(tokens: list[tuple[int, int]]) -> str:
 
 def ids_text(ids: list[int]) -> str:
     return json.dumps(ids)
+
+
+def texts(values: list[str]) -> str:
+    return json.dumps(values)

@@ -10,7 +10,8 @@ from duly.core.lifecycle import State
 from duly.stores.protocol import OperationRecord, Pause
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.ends import cancelled_by
-from duly.stores.sqlite.moves import UNTOUCHED, Moves, Subject, ids_text
+from duly.stores.sqlite.enqueueing import hold_key, holder_of
+from duly.stores.sqlite.moves import UNIQUE, UNTOUCHED, Moves, Subject, ids_text
 from duly.stores.sqlite.retention import forget
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import span, to_micros
@@ -41,42 +42,15 @@ class SQLiteOperator:
         answer: dict[JobId, State] = {}
         for chunk in _chunks(ids):
             with self._database.write() as session:
-                waiting = take(session, chunk, READY, SCHEDULED, BLOCKED)
-                stored = jobs_of(session, [one.id for one in waiting])
-                moves = Moves(session)
-                for one in waiting:
-                    moves.finished(
-                        subject_of(one, stored[one.id]), State.cancelled, reason=reason, note=cancelled_by(by)
-                    )
-                moves.flush()
-                running = [id for (id,) in session.rows("select_running", ids=ids_text([*chunk]))]
-                session.many(
-                    "insert_wish",
-                    [{"id": id, "by": by, "reason": reason, "at": session.now} for id in running],
-                )
-                answer.update((JobId(one.id), State.cancelled) for one in waiting)
-                answer.update((JobId(id), State.running) for id in running)
-                _note(session, "cancel", by, reason, len(chunk))
+                answer |= _cancel(session, chunk, by, reason)
         return answer
 
     def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:
-        """dead, cancelled, skipped -> ready in the order given; an expiry of old holds no more."""
+        """dead, cancelled, skipped -> ready in the order given; an expiry of old holds no more, a unique key does."""
         moved: list[JobId] = []
         for chunk in _chunks(ids):
             with self._database.write() as session:
-                rows = session.rows("select_redrivable", ids=ids_text([*chunk]))
-                moves = Moves(session)
-                for id, run, queue, task, tenant, correlation_id, enqueued_at, own_priority in rows:
-                    chosen = own_priority if priority is None else priority
-                    moves.ready(
-                        Subject(id, run, queue, task, tenant, correlation_id, enqueued_at, chosen, UNTOUCHED)
-                    )
-                    moved.append(JobId(id))
-                found = ids_text([row[0] for row in rows])
-                session.run("delete_finished", ids=found)
-                session.run("delete_dead", ids=found)
-                moves.flush()
-                _note(session, "redrive", by, reason, len(rows))
+                moved += _redrive(session, chunk, by, reason, priority)
         return moved
 
     def purge(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
@@ -86,7 +60,7 @@ class SQLiteOperator:
                 found = [JobId(id) for (id,) in session.rows("select_these_dead", ids=ids_text([*chunk]))]
                 forget(session, found)
                 purged += found
-                _note(session, "purge", by, reason, len(found))
+                note_act(session, "purge", by, reason, len(found))
         return purged
 
     def run_now(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
@@ -98,7 +72,7 @@ class SQLiteOperator:
                 enter_ready(session, due)
                 # Those that have just come are among them.
                 moved += [JobId(one.id) for one in named_in(session, chunk, READY)]
-                _note(session, "run now", by, reason, len(chunk))
+                note_act(session, "run now", by, reason, len(chunk))
         return moved
 
     def run_at(self, ids: Sequence[JobId], at: datetime, by: str, reason: str) -> list[JobId]:
@@ -112,7 +86,7 @@ class SQLiteOperator:
                 # The new time may be earlier than the one that the promoter waits for.
                 session.rings = session.rings or bool(waiting)
                 moved += [JobId(one.id) for one in waiting]
-                _note(session, "run at", by, reason, len(waiting))
+                note_act(session, "run at", by, reason, len(waiting))
         return moved
 
     def reprioritise(self, ids: Sequence[JobId], priority: int, by: str, reason: str) -> list[JobId]:
@@ -135,14 +109,14 @@ class SQLiteOperator:
                     [{"id": one.id, "priority": priority, "pos": first + at} for at, one in enumerate(ready)],
                 )
                 moved += [JobId(one.id) for one in (*scheduled, *blocked, *ready)]
-                _note(session, "reprioritise", by, reason, len(chunk))
+                note_act(session, "reprioritise", by, reason, len(chunk))
         return moved
 
     def pause(self, target: str, lasting: timedelta | None, by: str, reason: str) -> Pause:
         with self._database.write() as session:
             until = None if lasting is None else session.now + span(lasting)
             session.run("upsert_pause", target=target, until=until, by=by, reason=reason, at=session.now)
-            _note(session, f"pause {target}", by, reason, 0)
+            note_act(session, f"pause {target}", by, reason, 0)
             return pause_of((target, until, by, reason, session.now))
 
     def resume(self, target: str, by: str, reason: str) -> bool:
@@ -152,7 +126,7 @@ class SQLiteOperator:
             session.run("delete_pause", target=target)
             session.rings = held
             if held:
-                _note(session, f"resume {target}", by, reason, 0)
+                note_act(session, f"resume {target}", by, reason, 0)
             return held
 
     def drain_worker(self, incarnation: Incarnation) -> bool:
@@ -202,6 +176,49 @@ class SQLiteOperator:
             return session.run("update_operation_cursor", id=id, now=session.now, **step) == 1
 
 
+def cancel_in(session: Session, ids: Sequence[JobId], by: str, reason: str) -> dict[JobId, State]:
+    """As SQLiteOperator.cancel, all of them in the open transaction."""
+    return _cancel(session, list(dict.fromkeys(ids)), by, reason)
+
+
+def _cancel(session: Session, ids: Sequence[JobId], by: str, reason: str) -> dict[JobId, State]:
+    waiting = take(session, ids, READY, SCHEDULED, BLOCKED)
+    stored = jobs_of(session, [one.id for one in waiting])
+    moves = Moves(session)
+    for one in waiting:
+        moves.finished(subject_of(one, stored[one.id]), State.cancelled, reason=reason, note=cancelled_by(by))
+    moves.flush()
+    running = [JobId(id) for (id,) in session.rows("select_running", ids=ids_text([*ids]))]
+    session.many("insert_wish", [{"id": id, "by": by, "reason": reason, "at": session.now} for id in running])
+    note_act(session, "cancel", by, reason, len(ids))
+    return {JobId(one.id): State.cancelled for one in waiting} | dict.fromkeys(running, State.running)
+
+
+def _redrive(
+    session: Session, ids: Sequence[JobId], by: str, reason: str, priority: int | None
+) -> list[JobId]:
+    """Those whose unique key belongs to another job by now stay where they are."""
+    moves = Moves(session)
+    moved: list[JobId] = []
+    keys: set[bytes] = set()
+    for row in session.rows("select_redrivable", ids=ids_text([*ids])):
+        id, run, queue, task, tenant, correlation_id, enqueued_at, own_priority, extras, key, live = row
+        if extras & UNIQUE:
+            if key in keys or holder_of(session, key) is not None:
+                continue
+            keys.add(key)
+            hold_key(session, key, id, live)
+        chosen = own_priority if priority is None else priority
+        moves.ready(Subject(id, run, queue, task, tenant, correlation_id, enqueued_at, chosen, UNTOUCHED))
+        moved.append(JobId(id))
+    found = ids_text([*moved])
+    session.run("delete_finished", ids=found)
+    session.run("delete_dead", ids=found)
+    moves.flush()
+    note_act(session, "redrive", by, reason, len(moved))
+    return moved
+
+
 def _chunks(ids: Sequence[JobId]) -> Iterator[Sequence[JobId]]:
     """Each chunk is a transaction of its own, so that no act holds the write lock for long."""
     named = list(dict.fromkeys(ids))
@@ -209,5 +226,6 @@ def _chunks(ids: Sequence[JobId]) -> Iterator[Sequence[JobId]]:
         yield named[start : start + _CHUNK]
 
 
-def _note(session: Session, verb: str, by: str, reason: str, jobs: int) -> None:
+def note_act(session: Session, verb: str, by: str, reason: str, jobs: int = 0) -> None:
+    """Keep who did what, and why."""
     session.run("insert_act", at=session.now, verb=verb, by=by, reason=reason, jobs=jobs)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from duly.core.defaults import PURGE_NOTICE
+from duly.core.defaults import KEPT_RESULT, PURGE_NOTICE
+from duly.stores.sqlite import keys
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.moves import ids_text
 from duly.stores.sqlite.session import Session
@@ -35,7 +36,8 @@ def retain(
         kept = span(keep_dead.get(queue, default_dead))
         while deleted < most and (found := _retire_dead(database, queue, kept, min(_CHUNK, most - deleted))):
             deleted += found
-    return deleted
+    more = keys.forget_old(database)
+    return deleted or int(more)
 
 
 def announce_dead(
@@ -68,8 +70,13 @@ def announce_dead(
 
 
 def forget(session: Session, ids: Sequence[int]) -> None:
-    """Delete everything about jobs that are finished or dead."""
+    """Delete everything about jobs that are finished or dead; idempotency records keep how they ended."""
     text = ids_text([*ids])
+    session.run("update_idempotency_answers", ids=text, most=KEPT_RESULT)
+    rich = [id for (id,) in session.rows("select_extras", ids=text)]
+    if rich:
+        session.run("delete_follows", ids=ids_text(rich))
+        session.run("delete_blobs", ids=ids_text(rich))
     for statement in (
         "delete_tags",
         "delete_jobs",
@@ -77,6 +84,7 @@ def forget(session: Session, ids: Sequence[int]) -> None:
         "delete_dead",
         "delete_results",
         "delete_attempts",
+        "delete_steps",
         "delete_wishes",
         "delete_progress",
     ):

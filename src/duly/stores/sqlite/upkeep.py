@@ -16,6 +16,8 @@ from duly.stores.protocol import Swept
 from duly.stores.sqlite import claims, ends, retention, sampling
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.ends import Held
+from duly.stores.sqlite.followups import settle
+from duly.stores.sqlite.keys import LeftKeys
 from duly.stores.sqlite.leases import lose
 from duly.stores.sqlite.moves import Moves
 from duly.stores.sqlite.session import Session
@@ -52,6 +54,7 @@ class SQLiteUpkeep:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._left_keys = LeftKeys(database)
 
     def promote(self, most: int = 1000) -> tuple[int, timedelta | None]:
         """scheduled -> ready for what is due, in chunks."""
@@ -85,6 +88,7 @@ class SQLiteUpkeep:
             unparked=self._unpark(pauses),
             abandoned=self._abandon(unknown_after),
         )
+        self._left_keys.free()
         sampling.sample(self._database)
         self._note_cost(time.thread_time() - started)
         return swept
@@ -213,7 +217,7 @@ def _lose(session: Session, held: list[Held], reason: str, poison: int) -> int:
     for attempt in held:
         lose(moves, attempt, reason, poison, witnessed=False)
     ends.release(session, held)
-    moves.flush()
+    settle(session, moves)
     return len(held)
 
 
@@ -242,5 +246,5 @@ def _bury(session: Session, task: int, name: str, waited: int, told: str) -> int
             subject_of(one, stored[one.id]), reason=f"no worker has known the task {name!r} for {told}"
         )
     session.many("delete_blocked", [{"id": one.id} for one in waiting])
-    moves.flush()
+    settle(session, moves)
     return len(waiting)

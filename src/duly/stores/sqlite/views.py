@@ -16,7 +16,7 @@ def job_of(row: Row) -> JobRecord:
     (id, state, queue, task, tenant, priority, tags, correlation_id, args, *rest) = row
     (failed, lost, interrupted, snoozed, run, attempts, timeout, enqueued_at, expires_at, *rest) = rest
     (run_at, started_at, deadline, finished_at, incarnation, reason, note, result, *rest) = rest
-    error, (progress_run, done, of, progress_note, wished) = error_of(rest[:4]), rest[4:]
+    error, (progress_run, done, of, progress_note, wished, trigger) = error_of(rest[:4]), rest[4:]
     return JobRecord(
         id=JobId(id),
         state=State(state),
@@ -44,6 +44,7 @@ def job_of(row: Row) -> JobRecord:
         error=error,
         progress=None if done is None else Progress(JobId(id), progress_run, done, of, progress_note),
         cancel_wished=bool(wished),
+        trigger=trigger,
     )
 
 

@@ -48,12 +48,17 @@ def jobs_of(session: Session, ids: Sequence[int]) -> dict[int, Row]:
 
 def expire(session: Session, waiting: Sequence[Waiting]) -> int:
     """Record jobs, already taken from where they waited, as skipped because their time is over."""
+    return skip(session, waiting, "expired")
+
+
+def skip(session: Session, waiting: Sequence[Waiting], reason: str) -> int:
+    """Record jobs, already taken from where they waited, as skipped."""
     if not waiting:
         return 0
     stored = jobs_of(session, [one.id for one in waiting])
     moves = Moves(session)
     for one in waiting:
-        moves.finished(subject_of(one, stored[one.id]), State.skipped, reason="expired")
+        moves.finished(subject_of(one, stored[one.id]), State.skipped, reason=reason)
     moves.flush()
     return len(waiting)
 
@@ -70,6 +75,7 @@ def subject_of(waiting: Waiting, stored: Row) -> Subject:
         waiting.priority,
         waiting.counters,
         waiting.expires_at,
+        stored[10],
     )
 
 

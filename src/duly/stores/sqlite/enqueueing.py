@@ -1,0 +1,285 @@
+"""Jobs in: - -> ready or scheduled, with their keys and whatever else they carry. Runs inside an open transaction.
+
+With one writer on the file a key that was read stays as it was until the commit: nobody is waited for here.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from duly.core.defaults import ENQUEUE_BATCH, KEEP_KEYS
+from duly.core.errors import KeyReused, LeaseLost
+from duly.core.job import JobId, NewJob, Stored, UniqueKey
+from duly.core.keys import arguments_digest
+from duly.core.lifecycle import Outcome, State
+from duly.stores.sqlite.moves import BLOB, ON_DEAD, THEN, UNIQUE, VERSION, Moves, Values, lane_of, task_key
+from duly.stores.sqlite.session import Session, Value
+from duly.stores.sqlite.specs import blobs_of, text_of
+from duly.stores.sqlite.times import from_micros, maybe_span, span, to_micros
+from duly.stores.sqlite.waiting import BLOCKED, READY, SCHEDULED, jobs_of, subject_of, take
+
+
+class Holder(NamedTuple):
+    """The live job that a unique key belongs to."""
+
+    id: int
+    running: bool
+
+
+def enqueue_in(session: Session, jobs: Sequence[NewJob]) -> list[Stored]:
+    """Store jobs in the open transaction; LeaseLost or KeyReused before anything is written."""
+    _check_holders(session, jobs)
+    if any(job.idempotency is not None or job.unique is not None for job in jobs):
+        return _store_keyed(session, jobs)
+    stored: list[Stored] = []
+    for start in range(0, len(jobs), ENQUEUE_BATCH):
+        chunk = jobs[start : start + ENQUEUE_BATCH]
+        stored += _store(session, list(enumerate(chunk, session.numbers(len(chunk)))))
+    return stored
+
+
+def holder_of(session: Session, digest: bytes) -> Holder | None:
+    """Who holds a unique key; None when it is free."""
+    row = session.row("select_key_holder", key=digest, now=session.now)
+    return None if row is None else Holder(row[0], bool(row[1]))
+
+
+def hold_key(session: Session, digest: bytes, id: int, live: bool) -> None:
+    """Take a unique key that is free."""
+    session.run("upsert_unique_key", key=digest, id=id, live=live)
+
+
+def _check_holders(session: Session, jobs: Sequence[NewJob]) -> None:
+    for holder in {job.holder for job in jobs if job.holder is not None}:
+        if session.row("select_token", incarnation=holder.incarnation, id=holder.job, run=holder.run) is None:
+            raise LeaseLost(
+                f"job {holder.job} no longer belongs to this attempt; nothing was enqueued", job_id=holder.job
+            )
+
+
+def _store_keyed(session: Session, jobs: Sequence[NewJob]) -> list[Stored]:
+    """One after the other, as if each came in a call of its own; answers in the order of the call."""
+    known, repeats = _recognised(session, jobs)
+    answers = {at: Stored(JobId(id), Outcome.duplicate) for at, id in known.items()}
+    new = [(at, job) for at, job in enumerate(jobs) if at not in known and at not in repeats]
+    for start in range(0, len(new), ENQUEUE_BATCH):
+        answers |= _Keyed(session).store(new[start : start + ENQUEUE_BATCH])
+    for at, first in repeats.items():
+        answers[at] = Stored(answers[first].id, Outcome.duplicate)
+    return [answers[at] for at in range(len(jobs))]
+
+
+def _recognised(session: Session, jobs: Sequence[NewJob]) -> tuple[dict[int, int], dict[int, int]]:
+    """Places in the call whose idempotency key is taken: by a job stored before, and by an earlier place."""
+    known: dict[int, int] = {}
+    repeats: dict[int, int] = {}
+    first: dict[bytes, int] = {}
+    for at, job in enumerate(jobs):
+        key = job.idempotency
+        if key is None:
+            continue
+        before = first.setdefault(key, at)
+        if before != at and jobs[before].args != job.args:
+            raise _reused(job, at, known.get(before))
+        if before in known:
+            known[at] = known[before]
+        elif before != at:
+            repeats[at] = before
+        elif (row := session.row("select_idempotency", key=key, now=session.now)) is not None:
+            id, args_hash = row
+            if args_hash != arguments_digest(job.args):
+                raise _reused(job, at, id)
+            known[at] = id
+    return known, repeats
+
+
+def _reused(job: NewJob, at: int, id: int | None) -> KeyReused:
+    whose = "another job of this call" if id is None else f"job {id}"
+    return KeyReused(
+        f"the idempotency key of the {job.task!r} at position {at} belongs to {whose}, which has other arguments; "
+        "nothing was enqueued. Give the new request a key of its own",
+        job_id=id,
+        position=at,
+    )
+
+
+class _Keyed:
+    """A call of jobs with keys; what is new is written together, but before a key is looked up that it holds."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._answers: dict[int, Stored] = {}
+        self._jobs: list[tuple[int, NewJob]] = []
+        self._places: list[int] = []
+        self._held: dict[bytes, Values] = {}
+        self._records: list[Values] = []
+
+    def store(self, jobs: Sequence[tuple[int, NewJob]]) -> dict[int, Stored]:
+        """(place in the call, job) -> place, answer. No idempotency key among them is known."""
+        session = self._session
+        for id, (at, job) in enumerate(jobs, session.numbers(len(jobs))):
+            holder = None if job.unique is None else self._holder(job.unique, id)
+            if holder is None:
+                self._places.append(at)
+                self._jobs.append((id, job))
+                if job.unique is not None:
+                    digest = job.unique.digest
+                    self._held[digest] = {"key": digest, "id": id, "live": job.unique.live}
+            else:
+                self._answers[at] = Stored(JobId(holder), Outcome.duplicate)
+            if job.idempotency is not None:
+                # Also for a duplicate: the request repeated later must find the job that stood for it.
+                self._record(job.idempotency, job, id if holder is None else holder)
+        self._write()
+        session.many("upsert_idempotency", self._records)
+        return self._answers
+
+    def _holder(self, unique: UniqueKey, id: int) -> int | None:
+        """The job that stands for the new one with this id; None when that is to be created."""
+        if unique.digest in self._held:
+            self._write()
+        holder = holder_of(self._session, unique.digest)
+        if holder is None:
+            return None
+        if holder.running or not unique.replace:
+            return holder.id
+        _replace(self._session, holder.id, id)
+        return None
+
+    def _record(self, key: bytes, job: NewJob, id: int) -> None:
+        until = self._session.now + span(KEEP_KEYS)
+        self._records.append({"key": key, "id": id, "args_hash": arguments_digest(job.args), "until": until})
+
+    def _write(self) -> None:
+        stored = _store(self._session, self._jobs)
+        self._answers |= zip(self._places, stored, strict=True)
+        self._session.many("upsert_unique_key", [*self._held.values()])
+        self._jobs, self._places = [], []
+        self._held.clear()
+
+
+def _replace(session: Session, old: int, new: int) -> None:
+    """ready, scheduled or blocked -> skipped."""
+    waiting = take(session, [old], READY, SCHEDULED, BLOCKED)
+    stored = jobs_of(session, [one.id for one in waiting])
+    moves = Moves(session)
+    for one in waiting:
+        moves.finished(subject_of(one, stored[one.id]), State.skipped, reason=f"replaced by job {new}")
+    moves.flush()
+
+
+def _store(session: Session, jobs: Sequence[tuple[int, NewJob]]) -> list[Stored]:
+    """Write jobs under the ids given."""
+    stored: list[Stored] = []
+    plain: list[Values] = []
+    rich: list[tuple[NewJob, Values]] = []
+    ready: list[Values] = []
+    scheduled: list[Values] = []
+    tags: list[Values] = []
+    for id, job in jobs:
+        run_at = _due(session.now, job)
+        due = session.now if run_at is None else run_at
+        expires_at = None if job.expires is None else due + span(job.expires)
+        row = _job_row(id, job, expires_at, session.now)
+        if job.unique is None and job.trigger is None and not (job.then or job.on_dead or job.blobs):
+            plain.append(row)
+        else:
+            rich.append((job, row))
+        tags.extend({"tag": tag, "id": id} for tag in job.tags)
+        waiting: Values = {
+            "id": id,
+            "queue": lane_of(job.queue, False),
+            "task": task_key(job.task),
+            "priority": job.priority,
+            "run": 0,
+            "failed": 0,
+            "lost": 0,
+            "interrupted": 0,
+            "snoozed": 0,
+            "expires_at": expires_at,
+        }
+        if run_at is None:
+            # A new job's position is its id: one number of the sequence serves both.
+            ready.append({**waiting, "pos": id, "ready_at": session.now})
+        else:
+            scheduled.append({**waiting, "run_at": run_at})
+        stored.append(Stored(JobId(id), Outcome.created, None if run_at is None else from_micros(run_at)))
+    session.many("insert_job", plain)
+    if rich:
+        _store_rich(session, rich)
+    session.many("insert_tag", tags)
+    session.many("insert_ready", ready)
+    session.many("insert_scheduled", scheduled)
+    # A new due time may be earlier than the one that the promoter waits for.
+    session.rings = session.rings or bool(stored)
+    return stored
+
+
+def _store_rich(session: Session, jobs: Iterable[tuple[NewJob, Values]]) -> None:
+    """Write jobs with what they carry beside themselves."""
+    rows: list[Values] = []
+    follows: list[Values] = []
+    blobs: list[Values] = []
+    for job, row in jobs:
+        id, used = row["id"], [*dict.fromkeys(blobs_of(job))]
+        rows.append({**row, **_rich_columns(job, used)})
+        follows += _follow_rows(id, THEN, job.then)
+        follows += _follow_rows(id, ON_DEAD, job.on_dead)
+        blobs += [{"id": id, "ref": reference} for reference in used]
+    session.many("insert_rich_job", rows)
+    session.many("insert_follow", follows)
+    session.many("insert_blob", blobs)
+
+
+def _rich_columns(job: NewJob, blobs: Sequence[str]) -> Values:
+    unique = job.unique
+    versioned = unique is not None and job.version is not None
+    extras = (
+        (THEN if job.then else 0)
+        | (ON_DEAD if job.on_dead else 0)
+        | (UNIQUE if unique is not None else 0)
+        | (VERSION if versioned else 0)
+        | (BLOB if blobs else 0)
+    )
+    return {
+        "extras": extras,
+        "unique_key": None if unique is None else unique.digest,
+        "unique_live": None if unique is None else unique.live,
+        "version": job.version if versioned else None,
+        "trigger": job.trigger,
+    }
+
+
+def _follow_rows(id: Value, kind: int, follows: Sequence[NewJob]) -> list[Values]:
+    return [
+        {"id": id, "kind": kind, "position": position, "spec": text_of(follow)}
+        for position, follow in enumerate(follows)
+    ]
+
+
+def _job_row(id: int, job: NewJob, expires_at: int | None, now: int) -> Values:
+    return {
+        "id": id,
+        "queue": job.queue,
+        "task": job.task,
+        "args": job.args,
+        "priority": job.priority,
+        "tenant": job.tenant,
+        "tags": json.dumps(job.tags, ensure_ascii=False) if job.tags else None,
+        "correlation_id": job.correlation_id,
+        "attempts": job.attempts,
+        "timeout": maybe_span(job.timeout),
+        "expires_at": expires_at,
+        "enqueued_at": now,
+    }
+
+
+def _due(now: int, job: NewJob) -> int | None:
+    """When the job is due; None when that is now."""
+    if job.delay is not None:
+        run_at = now + span(job.delay)
+    elif job.run_at is not None:
+        run_at = to_micros(job.run_at)
+    else:
+        return None
+    return run_at if run_at > now else None

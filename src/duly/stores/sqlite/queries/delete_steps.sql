@@ -1,0 +1,2 @@
+-- Forget the steps of jobs. Lock: the write lock. Index: primary key, one range each.
+delete from {prefix}_step where id in (select value from json_each(:ids))
