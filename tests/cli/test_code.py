@@ -158,7 +158,7 @@ def test_a_job_is_enqueued_by_name_alone_once_the_task_is_written_down(shop: Pat
 
     assert unknown.code == 3
     assert unknown.err.startswith("error: no worker has registered a task 'send_receipt'")
-    assert declared.lines[-1] == "declared 1 queue and 1 task"
+    assert declared.lines[-1] == "declared 1 queue, 1 task and 0 schedules"
     assert known.out.endswith("created: send_receipt in mail\n")
     assert elsewhere.out.endswith("created: unheard_of in reports, due in 10m\n")
 

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "dead": "dead",
     "operations": "operations",
     "workers": "workers",
+    "schedules": "schedules",
 }
 """Command -> module, in the order of the help."""
 

@@ -7,6 +7,7 @@ import click
 from duly.app import App
 from duly.client.settings import without_password
 from duly.core.errors import MigrationNeeded
+from duly.worker.registration import declare
 
 from .errors import Failed
 from .options import common
@@ -25,7 +26,8 @@ from .session import session_of
 def migrate(context: click.Context, module: str | None, sql: bool, check: bool) -> None:
     """Make or renew duly's tables. Run it before new code starts; safe from many machines at once.
 
-    With an APP it also writes the declared queues and tasks down, for `enqueue` by name and for owners in `status`.
+    With an APP it also writes down what the App declares: queues and tasks, for `enqueue` by name and for owners in
+    `status`, and schedules.
     SQLite files are made at first use; PostgreSQL needs this once for each release that says so.
 
     \b
@@ -69,10 +71,16 @@ def migrate(context: click.Context, module: str | None, sql: bool, check: bool) 
 
 
 def _declare(app: App) -> str:
-    queues = {name: queue.owner or "" for name, queue in app.queues.items()}
-    tasks = {name: task.queue for name, task in app.tasks.items()}
-    app.client.call(app.store.schema.declare, queues, tasks)
-    return f"declared {counted(len(queues), 'queue')} and {counted(len(tasks), 'task')}"
+    if not app.client.call(declare, app):
+        return (
+            "a later release of this App has declared its queues, tasks and schedules; they stay as they are"
+        )
+    parts = (
+        counted(len(app.queues), "queue"),
+        counted(len(app.tasks), "task"),
+        counted(len(app.client.registry.schedules), "schedule"),
+    )
+    return f"declared {parts[0]}, {parts[1]} and {parts[2]}"
 
 
 def _where(app: App) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from duly.client import selection
+from duly.client import schedule_acts, selection
 from duly.client.client import Client
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import whole_number
@@ -23,6 +23,7 @@ from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobRecord
 from duly.core.pressure import drain_time, health
+from duly.core.registration import ScheduleRecord
 from duly.stores.protocol import DeadGroup, OperationRecord, Pause, QueueCount, WorkerRecord
 
 SEARCHED_AT_ONCE: Final = 500
@@ -184,6 +185,16 @@ class Inspect:
             f"no operation {id}; `duly operations list` shows them", kind="operation", name=str(id)
         )
 
+    @blocking
+    def schedules(self) -> tuple[ScheduleRecord, ...]:
+        """Every stored schedule by name: when it is due next, what it fired last, how many due times it missed."""
+        return tuple(self._client.store.schedules.all())
+
+    @blocking
+    def schedule(self, name: str) -> ScheduleRecord:
+        """One schedule. NotFound names the nearest one."""
+        return schedule_acts.find(self._client.store, name)
+
     astatus = twin(status)
     aqueues = twin(queues)
     aqueue = twin(queue)
@@ -194,6 +205,8 @@ class Inspect:
     apauses = twin(pauses)
     aoperations = twin(operations)
     aoperation = twin(operation)
+    aschedules = twin(schedules)
+    aschedule = twin(schedule)
 
     def _queues(self, workers: list[WorkerRecord]) -> tuple[QueueStatus, ...]:
         registry = self._client.registry

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from duly.client import selection
+from duly.client import schedule_acts, selection
 from duly.client.client import Client
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import aware, urgency, whole_number
@@ -178,6 +178,29 @@ class Operate:
                 name=str(incarnation),
             )
 
+    @blocking
+    def run_schedule(self, name: str) -> tuple[JobId, ...]:
+        """- -> ready: enqueue now what a due time would; the schedule's rhythm stays. NotFound names the nearest one.
+
+        A tick reads its source, so that it needs the App that declares it; rows that were seen give their jobs' ids.
+        """
+        return tuple(schedule_acts.run(self._client, name))
+
+    @blocking
+    def pause_schedule(self, name: str, *, reason: str = "") -> bool:
+        """Let a schedule fire nothing until `resume_schedule`; False when it was paused already. Deploys keep it so."""
+        return schedule_acts.pause(self._client, name, self.actor(), _reason(reason))
+
+    @blocking
+    def resume_schedule(self, name: str, *, reason: str = "") -> bool:
+        """Fire again, from the next due time on; False when it was not paused. What was due meanwhile never fires."""
+        return schedule_acts.resume(self._client, name, self.actor(), _reason(reason))
+
+    @blocking
+    def remove_schedule(self, name: str, *, reason: str = "") -> bool:
+        """Forget a schedule; its jobs stay. One declared in code comes back with the next start of a worker."""
+        return schedule_acts.remove(self._client, name, self.actor(), _reason(reason))
+
     acancel = twin(cancel)
     aredrive = twin(redrive)
     apurge = twin(purge)
@@ -190,6 +213,10 @@ class Operate:
     aresume_operation = twin(resume_operation)
     acancel_operation = twin(cancel_operation)
     adrain_worker = twin(drain_worker)
+    arun_schedule = twin(run_schedule)
+    apause_schedule = twin(pause_schedule)
+    aresume_schedule = twin(resume_schedule)
+    aremove_schedule = twin(remove_schedule)
 
     def actor(self) -> str:
         """Whose name stands on acts: DULY_ACTOR, else user@host."""
