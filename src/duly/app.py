@@ -37,6 +37,7 @@ from duly.core.durations import Duration, parse_duration, parse_size
 from duly.core.errors import NotFound, UsageError
 from duly.core.names import check_name
 from duly.stores.protocol import Store
+from duly.stores.urls import parse_url
 from duly.worker.options import WorkerOptions
 
 P = ParamSpec("P")
@@ -266,6 +267,8 @@ class App:
     ) -> int:
         """Work until SIGTERM or SIGINT, exactly as `duly worker` does; blocks, and returns the exit code.
 
+        On memory:// the handlers run in this very process.
+
         Args:
             queues: which ones, as names or as name -> slots of its own; all declared ones unless given.
             except_queues: which ones not.
@@ -293,6 +296,11 @@ class App:
             max_memory,
             until_idle,
         )
+        if parse_url(self.settings.url).kind == "memory":
+            from duly.worker.inside import run_inside
+
+            self.load()
+            return run_inside(self, options)
         return supervisor.run(reference_of(self), options)
 
     @asynccontextmanager

@@ -56,6 +56,15 @@ class Session:
 
     def data(self) -> App:
         """An App for commands that need only the store: that of --url, of DULY_URL, else the user's own."""
+        app = self._data()
+        if app.settings.url.startswith("memory:"):
+            raise UsageError(
+                f"{app.settings.url} lives inside the process that opened it, and a command sees nothing of it; look "
+                "with jobs.inspect there, or write sqlite:///duly.db"
+            )
+        return app
+
+    def _data(self) -> App:
         if self.app_reference is not None:
             return self.app()
         if "" not in self._apps:

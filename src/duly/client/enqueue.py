@@ -6,21 +6,31 @@ Inside a handler a job inherits the correlation id and is stored only while that
 from __future__ import annotations
 
 import asyncio
+import random
+import time
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 from duly.client.client import Client
 from duly.client.draft import Draft
+from duly.client.encoding import anew_job, new_job
 from duly.client.enqueued import Enqueued
 from duly.client.job import Job, current
 from duly.client.provider import connection_for
+from duly.client.settings import without_password
 from duly.core.defaults import ENQUEUE_BATCH
-from duly.core.errors import DulyError, PayloadError, UsageError
+from duly.core.errors import DulyError, PayloadError, StoreUnreachable, UsageError
 from duly.core.job import NewJob, Stored
+from duly.stores.faults import Transient
+
+__all__ = ["aenqueue_many", "aenqueue_one", "enqueue_many", "enqueue_one", "new_job"]
 
 T = TypeVar("T")
 
 _SLICE: Final = ENQUEUE_BATCH
+# Together about five seconds: a server's restart, not an outage.
+_TRIES: Final = 7
+_FIRST_PAUSE: Final = 0.05
 
 
 def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
@@ -32,28 +42,36 @@ def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
     connection = connection_for(client, draft.options.connection)
     job = new_job(draft, current.get())
     stored = client.call(_store, client, connection, [job])
-    return _answer(draft, job, stored[0], connection)
+    return _answer(client, draft, job, stored[0], connection)
 
 
 async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
     """As `enqueue_one`, without blocking the loop."""
     client = draft.client
     connection = connection_for(client, draft.options.connection)
-    job = new_job(draft, current.get())
+    job = await anew_job(draft, current.get())
     stored = await _astore(client, connection, [job])
-    return _answer(draft, job, stored[0], connection)
+    return _answer(client, draft, job, stored[0], connection)
 
 
 def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) -> list[Enqueued[T]]:
     """Store all or none, one round trip per 1,000; one answer per position. An empty iterable does nothing."""
     client.refuse_blocking("enqueue_many()", "await jobs.aenqueue_many()")
+    kept: list[Draft[T]] = []
+    jobs: list[NewJob] = []
+    job = current.get()
     # All are checked before the store hears of the first, so that a generator holds no lock while it runs.
-    kept, jobs = _prepared(client, drafts)
+    for position, draft in enumerate(drafts):
+        try:
+            jobs.append(new_job(_own(draft, client), job, client))
+        except DulyError as error:
+            raise _at(position, error) from error
+        kept.append(draft)
     if not jobs:
         return []
     connection = connection_for(client, connection)
     stored = client.call(_store, client, connection, jobs)
-    return _answers(kept, jobs, stored, connection)
+    return _answers(client, kept, jobs, stored, connection)
 
 
 async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) -> list[Enqueued[T]]:
@@ -62,7 +80,10 @@ async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: 
     jobs: list[NewJob] = []
     job = current.get()
     for position, draft in enumerate(drafts):
-        jobs.append(_at(position, draft, client, job))
+        try:
+            jobs.append(await anew_job(_own(draft, client), job, client))
+        except DulyError as error:
+            raise _at(position, error) from error
         kept.append(draft)
         if position % _SLICE == _SLICE - 1:
             await asyncio.sleep(0)
@@ -70,41 +91,18 @@ async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: 
         return []
     connection = connection_for(client, connection)
     stored = await _astore(client, connection, jobs)
-    return _answers(kept, jobs, stored, connection)
-
-
-def new_job(draft: Draft[Any], inside: Job | None) -> NewJob:
-    """Check a draft and encode it. PayloadError names the argument; UsageError says what to write."""
-    declaration, options, client = draft.declaration, draft.options, draft.client
-    settings = client.settings
-    queue = options.queue or declaration.queue
-    client.registry.check_queue(queue, f"task {declaration.name!r}")
-    correlation_id = options.correlation_id
-    holder = None
-    if inside is not None:
-        holder = inside.token
-        correlation_id = correlation_id or inside.correlation_id or None
-    return NewJob(
-        queue=queue,
-        task=declaration.name,
-        args=declaration.handler.arguments.encode(draft.args, draft.kwargs, settings.bounds),
-        priority=declaration.priority if options.priority is None else options.priority,
-        delay=options.delay,
-        run_at=options.run_at,
-        expires=options.expires or declaration.expires,
-        timeout=options.timeout,
-        attempts=options.attempts,
-        tenant=options.tenant or "",
-        tags=options.tags or (),
-        correlation_id=correlation_id,
-        holder=holder,
-    )
+    return _answers(client, kept, jobs, stored, connection)
 
 
 def _store(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
-    if connection is None:
+    if connection is not None:
+        return client.store.enqueue_on(connection, jobs)
+    try:
         return client.store.jobs.enqueue(jobs)
-    return client.store.enqueue_on(connection, jobs)
+    except Transient as fault:
+        if not fault.outcome_unknown:
+            raise
+        return _repeat(client, jobs, fault)
 
 
 async def _astore(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
@@ -114,45 +112,60 @@ async def _astore(client: Client, connection: Any, jobs: list[NewJob]) -> list[S
         return await client.store.aenqueue_on(connection, jobs)
 
 
-def _prepared(client: Client, drafts: Iterable[Draft[T]]) -> tuple[list[Draft[T]], list[NewJob]]:
-    kept: list[Draft[T]] = []
-    jobs: list[NewJob] = []
-    job = current.get()
-    for position, draft in enumerate(drafts):
-        jobs.append(_at(position, draft, client, job))
-        kept.append(draft)
-    return kept, jobs
+def _repeat(client: Client, jobs: list[NewJob], fault: Transient) -> list[Stored]:
+    """The reply to an enqueue was lost. With an idempotency key each, storing them again stores nothing twice."""
+    what = f"whether {_called(jobs)} stored is not known"
+    where = without_password(client.settings.url)
+    if any(job.idempotency is None for job in jobs):
+        raise StoreUnreachable(
+            f"{where}: {fault}; {what}: look for it before repeating, or write using(idempotency_key='…'), with which "
+            "it is repeated safely and by itself"
+        ) from fault
+    pause = _FIRST_PAUSE
+    for _ in range(_TRIES):
+        time.sleep(pause * random.uniform(0.5, 1.0))
+        pause *= 2
+        try:
+            return client.store.jobs.enqueue(jobs)
+        except Transient as again:
+            fault = again
+    raise StoreUnreachable(
+        f"{where}: {fault}; {what}: repeat it with the same idempotency key, which stores nothing twice"
+    ) from fault
 
 
-def _at(position: int, draft: Draft[Any], client: Client, inside: Job | None) -> NewJob:
+def _called(jobs: list[NewJob]) -> str:
+    return f"the job {jobs[0].task} was" if len(jobs) == 1 else f"the {len(jobs)} jobs were"
+
+
+def _own(draft: Draft[T], client: Client) -> Draft[T]:
+    """The draft, if it is one that this client may store."""
     if not isinstance(draft, Draft):
-        raise UsageError(f"draft {position} of enqueue_many is {draft!r:.80}; write task.draft(…)")
-    if draft.client is not client:
-        raise UsageError(f"draft {position} of enqueue_many, {draft}, belongs to another App")
+        raise UsageError(f"{draft!r:.80} is no draft; write task.draft(…)")
+    if draft.client.registry is not client.registry:
+        raise UsageError(f"{draft} belongs to another App")
+    if draft.options.client not in {None, client}:
+        raise UsageError(f"{draft} is for another store; hand it to enqueue_many of its own app")
     if draft.options.connection is not None:
-        raise UsageError(
-            f"draft {position} of enqueue_many, {draft}, brings a connection of its own; "
-            "hand it to enqueue_many(…, connection=…)"
-        )
-    try:
-        return new_job(draft, inside)
-    except PayloadError as error:
-        raise PayloadError(
-            f"draft {position} of enqueue_many: {error}; nothing was stored", path=error.path
-        ) from error
-    except DulyError as error:
-        raise type(error)(f"draft {position} of enqueue_many: {error}; nothing was stored") from error
+        raise UsageError(f"{draft} brings a connection of its own; hand it to enqueue_many(…, connection=…)")
+    return draft
+
+
+def _at(position: int, error: DulyError) -> DulyError:
+    """The error of one draft among many."""
+    text = f"draft {position} of enqueue_many: {error}; nothing was stored"
+    return PayloadError(text, path=error.path) if isinstance(error, PayloadError) else type(error)(text)
 
 
 def _answers(
-    drafts: list[Draft[T]], jobs: list[NewJob], stored: list[Stored], connection: Any
+    client: Client, drafts: list[Draft[T]], jobs: list[NewJob], stored: list[Stored], connection: Any
 ) -> list[Enqueued[T]]:
-    return [_answer(*part, connection) for part in zip(drafts, jobs, stored, strict=True)]
+    return [_answer(client, *part, connection) for part in zip(drafts, jobs, stored, strict=True)]
 
 
-def _answer(draft: Draft[T], job: NewJob, stored: Stored, connection: Any) -> Enqueued[T]:
+def _answer(client: Client, draft: Draft[T], job: NewJob, stored: Stored, connection: Any) -> Enqueued[T]:
     return Enqueued(
-        draft.client,
+        client,
         draft.declaration.handler,
         stored,
         queue=job.queue,

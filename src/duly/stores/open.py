@@ -17,6 +17,10 @@ def open_store(
     understood or a missing driver.
     """
     address = parse_url(url)
+    if address.kind == "memory":
+        from duly.stores.memory.store import MemoryStore
+
+        return MemoryStore(schema=schema, clock=clock, most=address.most)
     if address.path is not None:
         from duly.stores.sqlite.store import SQLiteStore
 

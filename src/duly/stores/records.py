@@ -120,5 +120,7 @@ class Capabilities(Struct, frozen=True):
     shared_by_machines: bool
     rings: bool
     """Producers can wake a worker without polling."""
+    shared_by_processes: bool = True
+    """False where the jobs end with the process that opened the store."""
     only_queries: tuple[str, ...] = ()
     """Statement files that the other store does not have."""

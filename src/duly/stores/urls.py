@@ -1,14 +1,21 @@
-"""Database URLs as people write them: which kind of store, and for SQLite which file. Opens nothing."""
+"""Database URLs as people write them: which kind of store, for SQLite which file, for memory which bound.
+
+Opens nothing.
+"""
 
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from duly.core.errors import UsageError
 
-Kind = Literal["sqlite", "postgres"]
+Kind = Literal["sqlite", "postgres", "memory"]
 
-_ACCEPTED: Final = "write sqlite:///relative.db, sqlite:////absolute/path.db or postgresql://user:password@host:5432/database"
+_ACCEPTED: Final = (
+    "write sqlite:///relative.db, sqlite:////absolute/path.db, postgresql://user:password@host:5432/database, or "
+    "memory:// for jobs that may end with the process"
+)
+_MEMORY: Final = "write memory://, or memory://?max=1000 so that enqueue waits while 1,000 jobs wait"
 
 _HIDDEN: Final = "***"
 
@@ -28,6 +35,8 @@ class Address(NamedTuple):
     shown: str
     path: Path | None = None
     """Absolute; of SQLite only."""
+    most: int | None = None
+    """How many jobs may wait; of memory only."""
 
 
 def parse_url(url: object) -> Address:
@@ -35,8 +44,10 @@ def parse_url(url: object) -> Address:
     text = _text_of(url)
     scheme, separator, rest = text.partition("://")
     dialect = scheme.partition("+")[0].lower()
-    if not separator or dialect not in {"sqlite", "postgresql", "postgres"}:
+    if not separator or dialect not in {"sqlite", "postgresql", "postgres", "memory"}:
         raise UsageError(f"the database URL {shown(text)!r} is not understood; {_ACCEPTED}")
+    if dialect == "memory":
+        return _memory(text, rest)
     if dialect == "sqlite":
         path = _path(text, rest)
         return Address("sqlite", f"sqlite:///{path}", f"sqlite:///{path}", path)
@@ -77,10 +88,26 @@ def _path(url: str, rest: str) -> Path:
         raise UsageError(f"{url!r} has parameters, and SQLite takes none here; write sqlite:///{path}")
     if not path or path == ":memory:":
         raise UsageError(
-            f"{url!r} names no file, and jobs in memory would end with the process; write sqlite:///duly.db"
+            f"{url!r} names no file; write sqlite:///duly.db, or memory:// for jobs that may end with the process"
         )
     # Like SQLAlchemy: three slashes are relative to the working directory, four absolute.
     return Path(unquote(path)).absolute()
+
+
+def _memory(url: str, rest: str) -> Address:
+    place, _, query = rest.partition("?")
+    if place.strip("/"):
+        raise UsageError(f"{url!r} names a place, and memory is this process's own; {_MEMORY}")
+    if not query:
+        return Address("memory", "memory://", "memory://")
+    said = parse_qsl(query, keep_blank_values=True)
+    if len(said) != 1 or said[0][0] != "max":
+        raise UsageError(f"{url!r} has parameters other than max; {_MEMORY}")
+    number = said[0][1]
+    if not number.isdecimal() or not 1 <= int(number) < 2**31:
+        raise UsageError(f"{url!r}: max={number!r} is no whole number from 1; {_MEMORY}")
+    bounded = f"memory://?max={int(number)}"
+    return Address("memory", bounded, bounded, most=int(number))
 
 
 def _check_password(url: str) -> None:

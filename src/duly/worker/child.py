@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from duly.client.settings import without_password
-from duly.core.errors import DulyError, MigrationNeeded
+from duly.core.errors import DulyError, MigrationNeeded, UsageError
 from duly.core.job import Ended, Incarnation
 from duly.stores.faults import Transient
 from duly.stores.protocol import Store
@@ -126,6 +126,12 @@ class Child:
     def _ready_store(self, app: AppLike) -> Store:
         """Reach the store, and tell it what is declared here. A later child waits for it as long as it takes."""
         store = app.store
+        if not store.capabilities.shared_by_processes:
+            raise UsageError(
+                f"{store.url} lives inside one process, and a worker process would see nothing of it; use "
+                "`async with jobs.working()` or jobs.run_worker() in the process that enqueues, or write "
+                "sqlite:///duly.db"
+            )
         self._patiently(store.inspection.now)
         self._patiently(lambda: declare(app))
         return store

@@ -122,6 +122,13 @@ class Embedded:
         return self._engine
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has stopped by itself or was asked to and has; DulyError when it broke."""
+        if self._failure is not None:
+            raise DulyError(f"the embedded worker ended: {self._failure}")
+        return self._done.is_set()
+
+    @property
     def ran(self) -> int:
         """Attempts that have ended here."""
         return self._ran_before + (self._engine.pump.ran if self._engine is not None else 0)
@@ -162,8 +169,8 @@ class Embedded:
         self._done.set()
 
     def _is_idle(self) -> bool:
-        if self._failure is not None:
-            raise DulyError(f"the embedded worker ended: {self._failure}")
+        if self.is_over:
+            return True
         engine = self._engine
         if engine is None:
             return False
@@ -193,7 +200,9 @@ class Embedded:
             app.store.leases.register, info_of(app, made, f"{socket.gethostname()}:{os.getpid()}")
         )
         board.renew(registered_at)
-        prepare = Prepare(self._reference(), self._options.url, tuple(sys.path))
+        # A store of this process alone: its own children, and nobody else, are told where it is.
+        url = getattr(app.store, "url_for_children", self._options.url)
+        prepare = Prepare(self._reference(), url, tuple(sys.path))
         self._engine = Engine(
             app, made, incarnation, board, registered_at, loop, "alone", prepare, self, self._hub
         )

@@ -14,7 +14,6 @@ Journal = Literal["wal", "truncate"]
 OLDEST: Final = (3, 37, 0)  # STRICT tables
 _WAL_LIMIT: Final = 32 * 1024 * 1024
 _SETTINGS: Final = (
-    "pragma synchronous = full",
     "pragma temp_store = memory",
     # A mapped database turns a full or failing disk into SIGBUS.
     "pragma mmap_size = 0",
@@ -22,6 +21,7 @@ _SETTINGS: Final = (
     # A large transaction that spilled would need the file alone before its commit, and fail beside a reader.
     "pragma cache_spill = off",
 )
+_SYNC: Final = {True: "pragma synchronous = full", False: "pragma synchronous = off"}
 _JOURNALS: Final[dict[Journal, str]] = {
     "wal": "pragma journal_mode = wal",
     "truncate": "pragma journal_mode = truncate",
@@ -50,8 +50,11 @@ def check_library() -> None:
         )
 
 
-def connect(path: str, timeout: float, *, writer: bool) -> sqlite3.Connection:
-    """A connection in autocommit, usable from any thread by one at a time. Creates the file when it is not there."""
+def connect(path: str, timeout: float, *, writer: bool, durable: bool = True) -> sqlite3.Connection:
+    """A connection in autocommit, usable from any thread by one at a time. Creates the file when it is not there.
+
+    Without `durable` what was committed may be gone after a crash of the machine.
+    """
     check_library()
     _check_place(path)
     connection = sqlite3.connect(
@@ -60,6 +63,7 @@ def connect(path: str, timeout: float, *, writer: bool) -> sqlite3.Connection:
     try:
         for setting in _SETTINGS:
             connection.execute(setting).close()
+        connection.execute(_SYNC[durable]).close()
         connection.execute(_CACHES[writer]).close()
     except BaseException:
         connection.close()

@@ -67,6 +67,7 @@ class Database:
         clock: Callable[[], datetime] | None = None,
         journal: Journal | None = None,
         busy_timeout: float = BUSY_TIMEOUT,
+        durable: bool = True,
     ) -> None:
         self.path = str(Path(path).absolute())
         self.prefix = check_prefix(prefix)
@@ -78,6 +79,7 @@ class Database:
         self.created = False
         """Whether this process has made the tables, in a file that had none."""
         self._clock = clock
+        self._durable = durable
         self._handles = _Handles(self.path, self.wake)
         self._when_forked: list[Callable[[], None]] = []
         self._unusable = False
@@ -131,7 +133,7 @@ class Database:
         handles = self._enter_turn()
         try:
             with self._inside():
-                connection = connect(self.path, self.busy_timeout, writer=False)
+                connection = self._connect(writer=False)
                 handles.blocks.append(connection)
                 set_journal(connection, self.wanted_journal)
                 self._begin(connection).close()
@@ -200,7 +202,7 @@ class Database:
         if not Path(self.path).exists():
             return 0
         with self._inside():
-            connection = connect(self.path, self.busy_timeout, writer=False)
+            connection = self._connect(writer=False)
             try:
                 session = Session(connection, self.statements, 0)
                 return migrating.version_of(session)
@@ -228,7 +230,7 @@ class Database:
                 with self._inside():
                     # A fork may have closed the one that was opened.
                     if not opened or opened[0] not in watching:
-                        opened[:] = [connect(self.path, self.busy_timeout, writer=False)]
+                        opened[:] = [self._connect(writer=False)]
                         watching.append(opened[0])
                     return int(opened[0].execute("pragma data_version").fetchall()[0][0])
             except (DulyError, sqlite3.Error):
@@ -310,7 +312,7 @@ class Database:
 
     def _writer(self, handles: _Handles) -> sqlite3.Connection:
         if handles.writer is None:
-            connection = connect(self.path, self.busy_timeout, writer=True)
+            connection = self._connect(writer=True)
             try:
                 set_journal(connection, self.wanted_journal)
             except BaseException:
@@ -319,10 +321,13 @@ class Database:
             handles.writer = connection
         return handles.writer
 
+    def _connect(self, *, writer: bool) -> sqlite3.Connection:
+        return connect(self.path, self.busy_timeout, writer=writer, durable=self._durable)
+
     def _reader(self, handles: _Handles) -> sqlite3.Connection:
         with suppress(IndexError):
             return handles.readers.pop()
-        return connect(self.path, self.busy_timeout, writer=False)
+        return self._connect(writer=False)
 
     def _give_back(self, handles: _Handles, connection: sqlite3.Connection) -> None:
         if handles is self._handles and len(handles.readers) < _IDLE_READERS:
