@@ -22,6 +22,7 @@ from duly.core.defaults import ENQUEUE_BATCH
 from duly.core.errors import DulyError, PayloadError, StoreUnreachable, UsageError
 from duly.core.job import NewJob, Stored
 from duly.stores.faults import Transient
+from duly.stores.room import room_of
 
 __all__ = ["aenqueue_many", "aenqueue_one", "enqueue_many", "enqueue_one", "new_job"]
 
@@ -107,7 +108,12 @@ def _store(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
 
 async def _astore(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
     if connection is None:
-        return await client.acall(_store, client, None, jobs)
+        room = room_of(client.store)
+        if room is None or jobs[0].holder is not None:
+            return await client.acall(_store, client, None, jobs)
+        # Waited for here: the threads of this client are few, and handlers need them to make the room.
+        async with room.aplace(len(jobs)):
+            return await client.acall(_store, client, None, jobs)
     with client.reaching():
         return await client.store.aenqueue_on(connection, jobs)
 
