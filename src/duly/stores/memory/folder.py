@@ -33,7 +33,7 @@ class PrivateFolder:
 
 
 def _base() -> Path:
-    memory = Path("/dev/shm")
+    memory = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a private folder there
     return memory if os.access(memory, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
 
 
