@@ -9,6 +9,7 @@ from duly.core.job import ClaimedJob, Counters, Ended, Incarnation, JobId, Progr
 from duly.stores.protocol import Store
 from duly.worker.attempt import Attempt, Why
 from duly.worker.card import Card, cards_of
+from duly.worker.messages import StepKept
 from duly.worker.options import Plan
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -36,6 +37,9 @@ class Desk:
         self.stopping = False
         self.progress: list[Progress] = []
         self.extensions: list[timedelta] = []
+        self.cursors: list[tuple[str, int]] = []
+        self.steps: dict[str, bytes] = {}
+        self.kept = StepKept(live=True)
 
     @property
     def store(self) -> Store:
@@ -49,6 +53,14 @@ class Desk:
 
     def note_extension(self, attempt: Attempt, by: timedelta) -> None:
         self.extensions.append(by)
+
+    def note_cursor(self, attempt: Attempt, name: str, position: int) -> None:
+        self.cursors.append((name, position))
+
+    def keep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
+        if self.kept.live:
+            self.steps[name] = value
+        return self.kept
 
 
 class Acts:

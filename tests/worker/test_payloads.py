@@ -1,11 +1,11 @@
-"""Large arguments are read when their job is about to start, and never more than fit."""
+"""Large arguments and what earlier runs left are read when their job is about to start, and never more than fit."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from duly.core.job import JobId
+from duly.core.job import JobId, Steps
 from duly.stores.faults import Transient
 from duly.worker.attempt import Attempt
 from duly.worker.payloads import Payloads
@@ -29,10 +29,28 @@ class Jobs:
         return {id: b"x" * 100 for id in ids if id not in self.missing}
 
 
+class Kept:
+    """Every job has one step of 100 bytes and one cursor."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def steps(self, id: JobId) -> Steps:
+        self.asked.append(id)
+        return Steps({"a": b"y" * 100}, {"loop": id})
+
+
+class Store:
+    def __init__(self) -> None:
+        self.jobs = Jobs()
+        self.steps = Kept()
+
+
 class Scene:
     def __init__(self, room: int) -> None:
-        self.jobs = Jobs()
-        store: Any = self.jobs
+        store: Any = Store()
+        self.jobs: Jobs = store.jobs
+        self.kept: Kept = store.steps
         self.payloads = Payloads(store, largest=100, room=room)
         self.ready: list[Attempt] = []
         self.lost: list[Attempt] = []
@@ -99,3 +117,32 @@ def test_a_job_whose_arguments_are_gone_goes_back_and_takes_no_room(scene: Scene
     scene.wait_ready(3)
 
     assert [attempt.job.id for attempt in scene.lost] == [1, 2, 3]
+
+
+def test_what_earlier_runs_left_is_there_when_the_attempt_is_delivered(scene: Scene) -> None:
+    attempts = [
+        an_attempt(scene.card, 1, args=b"{}", has_steps=True),
+        an_attempt(scene.card, 2, args=None, has_steps=True),
+        an_attempt(scene.card, 3, args=None),
+    ]
+
+    scene.payloads.push(attempts[:1])
+    scene.wait_ready(1)
+    scene.payloads.release(attempts[0])
+    scene.payloads.push(attempts[1:])
+    scene.wait_ready(3)
+
+    assert [attempt.left.cursors for attempt in attempts] == [{"loop": 1}, {"loop": 2}, {}]
+    assert [attempt.job.args for attempt in attempts] == [b"{}", b"x" * 100, b"x" * 100]
+    assert (scene.jobs.asked, scene.kept.asked) == ([[2, 3]], [1, 2])
+
+
+def test_steps_take_room_like_arguments(scene: Scene) -> None:
+    attempt = an_attempt(scene.card, 1, args=None, has_steps=True)
+
+    scene.payloads.push([attempt])
+    scene.wait_ready(1)
+
+    assert attempt.bytes == 200
+    scene.payloads.release(attempt)
+    assert attempt.bytes == 0

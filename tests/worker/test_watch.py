@@ -32,7 +32,7 @@ class Scene:
         self.threads = ThreadGroup(self.floor, 4)
         self.acts = Acts()
         self.store = open_store(url)
-        payloads = Payloads(self.store.jobs)
+        payloads = Payloads(self.store)
         groups = (self.loops, self.threads)
         self.watch = Watch(a_plan(**said), self.floor, groups, payloads, self.acts, Hub(), self.clock)
         self.cards = cards(a_mixed_app())

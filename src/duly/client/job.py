@@ -8,15 +8,19 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol, Self
+from functools import partial
+from typing import Any, Final, Protocol, Self, TypeVar, overload
 
 from duly.client.blocking import refuse_blocking
+from duly.client.steps import Journal, decode_step, each, encode_step, run_awaited, run_now
 from duly.core.durations import Duration, parse_duration
 from duly.core.errors import UsageError
-from duly.core.job import ClaimedJob, Incarnation, JobId, Token
+from duly.core.job import ClaimedJob, Incarnation, JobId, Steps, Token
+
+T = TypeVar("T")
 
 log: Final = logging.getLogger("duly.job")
 
@@ -25,7 +29,7 @@ ResultEncoder = Callable[[object], tuple[bytes | None, str | None]]
 
 
 class AttemptPort(Protocol):
-    """What a Job needs of whoever runs the attempt. Only `complete` and `acomplete` do I/O."""
+    """What a Job needs of whoever runs the attempt. Only completions and `keep_step` do I/O."""
 
     def now(self) -> float:
         """Monotonic seconds."""
@@ -42,6 +46,18 @@ class AttemptPort(Protocol):
     def extend(self, by: timedelta) -> None:
         """Move the deadline; LeaseLost when the attempt is over."""
 
+    def steps(self) -> Steps:
+        """What earlier runs have left; LeaseLost when the attempt is over."""
+
+    def keep_step(self, name: str, value: bytes) -> None:
+        """Store a finished step; LeaseLost when the token is not live, StoreUnreachable when nobody answers."""
+
+    async def akeep_step(self, name: str, value: bytes) -> None:
+        """As `keep_step`, without blocking the loop; a cancellation waits for the write."""
+
+    def cursor(self, name: str, position: int) -> None:
+        """Keep how many items are done; it rides on the heartbeat. LeaseLost when the attempt is over."""
+
     def complete(self, result: bytes | None, note: str | None, connection: Any) -> None:
         """running -> completed on this connection (None: the store's own); LeaseLost when the token is not live."""
 
@@ -52,11 +68,12 @@ class AttemptPort(Protocol):
 class Job:
     """One attempt, as its handler sees it. Valid until the handler ends; do not keep it.
 
-    Only `complete` and `acomplete` do I/O; everything else answers from memory or rides on the heartbeat.
+    Only steps and completions do I/O; everything else answers from memory or rides on the heartbeat.
     """
 
     __slots__ = (
         "_encode",
+        "_journal",
         "_port",
         "attempt",
         "correlation_id",
@@ -67,6 +84,7 @@ class Job:
         "task",
         "tenant",
         "token",
+        "trigger",
     )
 
     def __init__(
@@ -83,6 +101,7 @@ class Job:
         correlation_id: str = "",
         enqueued_at: datetime | None = None,
         token: Token | None = None,
+        trigger: str | None = None,
     ) -> None:
         self.id = id
         self.task = task
@@ -95,8 +114,11 @@ class Job:
         self.enqueued_at = enqueued_at
         self.token = token
         """Proof of this attempt; None in a direct call."""
+        self.trigger = trigger
+        """What caused it, as "schedule:NAME@2030-05-01T09:00:00Z"; None for a plain enqueue."""
         self._port = port
         self._encode = encode
+        self._journal: Journal | None = None
 
     @classmethod
     def claimed(
@@ -114,8 +136,10 @@ class Job:
         made.correlation_id = job.correlation_id
         made.enqueued_at = job.enqueued_at
         made.token = Token(incarnation, job.id, job.run)
+        made.trigger = job.trigger
         made._port = port
         made._encode = encode
+        made._journal = None
         return made
 
     def __repr__(self) -> str:
@@ -151,6 +175,59 @@ class Job:
         """Give this attempt that much more time to run. LeaseLost when it is over already."""
         self._port.extend(parse_duration(by, "extend(by)", positive=True))
 
+    def step(self, name: str, fn: Callable[[], T]) -> T:
+        """Run `fn` once in the life of this job and keep what it returns; a later attempt gets that back. Blocks.
+
+        Kept in a transaction of its own when `fn` has returned: a crash before runs it again. The value is JSON; it
+        comes back as the return annotation of `fn` says. LeaseLost when this attempt no longer owns the job;
+        PayloadError for a value that cannot be kept; UsageError for a name that stands for something else already.
+        """
+        refuse_blocking("job.step()", "await job.astep()")
+        journal = self._open_journal()
+        kept = journal.begin(name, fn)
+        if kept is not None:
+            return decode_step(name, fn, kept)
+        try:
+            value = run_now(name, fn)
+            data = encode_step(name, fn, value)
+            self._port.keep_step(name, data)
+        except BaseException:
+            journal.failed(name)
+            raise
+        journal.finished(name, data)
+        return value
+
+    # The form with an awaitable must come first: the other one fits every function.
+    @overload
+    async def astep(self, name: str, fn: Callable[[], Awaitable[T]]) -> T: ...
+    @overload
+    async def astep(self, name: str, fn: Callable[[], T]) -> T: ...
+    async def astep(self, name: str, fn: Callable[[], Any]) -> Any:
+        """As `step`, for async handlers. `fn` is called on the loop, and what it returns is awaited where it can be."""
+        journal = self._open_journal()
+        kept = journal.begin(name, fn)
+        if kept is not None:
+            return decode_step(name, fn, kept)
+        try:
+            value = await run_awaited(fn)
+            data = encode_step(name, fn, value)
+            await self._port.akeep_step(name, data)
+        except BaseException:
+            journal.failed(name)
+            raise
+        journal.finished(name, data)
+        return value
+
+    def each(self, name: str, items: Iterable[T]) -> Iterator[T]:
+        """Go through `items`, in a later attempt from where this one stops. An item is done when the next is asked for.
+
+        `items` must have the same order in each attempt. The position is written about once a second and when the
+        attempt ends: a crash repeats the items since then. UsageError for a name that is used twice in one attempt;
+        the loop ends with LeaseLost when this attempt no longer owns the job.
+        """
+        done = self._open_journal().begin_loop(name, items)
+        return each(items, done, partial(self._port.cursor, name))
+
     def complete(self, result: object = None, *, connection: Any = None) -> None:
         """running -> completed, in the transaction on `connection` or in one of its own; blocks.
 
@@ -165,6 +242,13 @@ class Job:
         """As `complete`, for async handlers and async connections."""
         data, note = self._encode(result)
         await self._port.acomplete(data, note, connection)
+
+    def _open_journal(self) -> Journal:
+        # Asked every time: whoever lost the job must not begin another step.
+        left = self._port.steps()
+        if self._journal is None:
+            self._journal = Journal(left)
+        return self._journal
 
 
 current: ContextVar[Job | None] = ContextVar("duly_job", default=None)
@@ -193,6 +277,18 @@ class LocalPort:
     def extend(self, by: timedelta) -> None:
         self._deadline += by.total_seconds()
 
+    def steps(self) -> Steps:
+        return _NO_STEPS
+
+    def keep_step(self, name: str, value: bytes) -> None:
+        log.debug("%s: step %s is not kept in a direct call: %r", self._name, name, value)
+
+    async def akeep_step(self, name: str, value: bytes) -> None:
+        self.keep_step(name, value)
+
+    def cursor(self, name: str, position: int) -> None:
+        log.debug("%s: %s of %s", self._name, position, name)
+
     def complete(self, result: bytes | None, note: str | None, connection: Any) -> None:
         log.debug(
             "%s: nothing is written in a direct call: %r %s %r", self._name, result, note or "", connection
@@ -203,6 +299,7 @@ class LocalPort:
 
 
 _numbers = itertools.count(1)
+_NO_STEPS: Final = Steps()
 
 
 def _counts(value: object) -> bool:

@@ -4,17 +4,23 @@ Mutable and shared by the slot that runs it, the watch and the pump; each field 
 """
 
 import asyncio
+from collections.abc import Iterable
 from datetime import timedelta
 from enum import IntEnum
 from typing import Any, Final, Literal, Protocol
 
+import msgspec
+
+from duly.client.steps import StepNotKept
 from duly.core.decide import completed
 from duly.core.durations import compact_duration
-from duly.core.errors import LeaseLost
-from duly.core.job import ClaimedJob, Ended, Incarnation, Progress
+from duly.core.errors import LeaseLost, StoreUnreachable
+from duly.core.job import ClaimedJob, Ended, Incarnation, Progress, Steps
+from duly.core.lifecycle import State
 from duly.stores.protocol import Store
 from duly.worker.board import boottime
 from duly.worker.card import Card
+from duly.worker.messages import StepKept
 
 Why = Literal["timeout", "cancel", "shutdown", "lease"]
 
@@ -45,13 +51,19 @@ class Desk(Protocol):
 
     def note_extension(self, attempt: "Attempt", by: timedelta) -> None: ...
 
+    def note_cursor(self, attempt: "Attempt", name: str, position: int) -> None: ...
+
+    def keep_step(self, attempt: "Attempt", name: str, value: bytes) -> StepKept:
+        """Write it; blocks until the store has answered, or until the attempt must not wait any longer."""
+
 
 class Attempt:
     """One claimed job. Also the AttemptPort of its Job."""
 
     __slots__ = (
-        "acked_first", "asked_at", "bytes", "card", "committed", "deadline_at", "desk", "ended", "handed_over",
-        "held_at", "job", "phase", "reason", "record", "released", "slot", "started_at", "verdict", "wait_from", "why",
+        "acked_first", "asked_at", "bytes", "card", "committed", "cursors", "deadline_at", "desk", "ended",
+        "handed_over", "held_at", "job", "left", "phase", "reason", "record", "released", "slot", "started_at",
+        "verdict", "wait_from", "why",
     )  # fmt: skip
 
     def __init__(self, job: ClaimedJob, card: Card, desk: Desk, held_at: float) -> None:
@@ -81,6 +93,10 @@ class Attempt:
         """The pump no longer counts it against its slots."""
         self.slot: object = None
         self.bytes = 0
+        self.left = _NOTHING
+        """What earlier runs have left; read before it starts, where the claim says that there is something."""
+        self.cursors: dict[str, int] = {}
+        """Loop name -> items done, of those that moved in this attempt. Written by the handler's thread."""
 
     @property
     def key(self) -> tuple[int, int]:
@@ -109,6 +125,16 @@ class Attempt:
         limit = timedelta(seconds=round(self.deadline_at - self.started_at, 3))
         return f"timeout: ran longer than {compact_duration(limit)}"
 
+    def carrying(self, ended: Ended) -> Ended:
+        """`ended` with how far the loops came, where the job may run again."""
+        if not self.cursors or ended.to is State.completed:
+            return ended
+        return msgspec.structs.replace(ended, cursors=tuple(self.cursors.items()))
+
+    def heard(self, cursors: Iterable[tuple[str, int]]) -> None:
+        """How far its loops came in another process."""
+        self.cursors.update(cursors)
+
     # The port of client.job.Job:
 
     def now(self) -> float:
@@ -130,6 +156,45 @@ class Attempt:
         self._check_live()
         self.deadline_at += by.total_seconds()
         self.desk.note_extension(self, by)
+
+    def steps(self) -> Steps:
+        if not self.acked_first:
+            self._check_live()
+        return self.left
+
+    def keep_step(self, name: str, value: bytes) -> None:
+        if self.acked_first:
+            # It is never run again: nobody would read it.
+            return
+        self._check_live()
+        kept = self.desk.keep_step(self, name, value)
+        if kept.unfit:
+            raise StepNotKept(f"step {name!r} has run, but the store cannot hold its value: {kept.fault}")
+        if kept.fault:
+            raise StoreUnreachable(
+                f"step {name!r} has run, but it could not be written down, so that the next attempt runs it again: "
+                f"{kept.fault}"
+            )
+        if not kept.live:
+            raise self._lost()
+
+    async def akeep_step(self, name: str, value: bytes) -> None:
+        work = asyncio.get_running_loop().run_in_executor(None, self.keep_step, name, value)
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            # What has run is written down before the handler ends; asked to stop, the write tries once and no longer.
+            await asyncio.wait([work])
+            if not work.cancelled():
+                work.exception()
+            raise
+
+    def cursor(self, name: str, position: int) -> None:
+        if self.acked_first:
+            return
+        self._check_live()
+        self.cursors[name] = position
+        self.desk.note_cursor(self, name, position)
 
     def complete(self, result: bytes | None, note: str | None, connection: Any) -> None:
         ended = self._completion(result, note)
@@ -172,3 +237,4 @@ class Attempt:
 
 
 ROLLED_BACK: Final = "completion was rolled back"
+_NOTHING: Final = Steps()

@@ -26,7 +26,7 @@ from duly.worker.loops import LoopGroup
 from duly.worker.messages import Prepare
 from duly.worker.operations import Operations
 from duly.worker.options import PREFETCH, Plan, WorkerOptions, usable_cores
-from duly.worker.payloads import Payloads
+from duly.worker.payloads import Payloads, must_be_read
 from duly.worker.process import resident
 from duly.worker.promote import Promote
 from duly.worker.pump import Pump
@@ -92,7 +92,7 @@ class Engine:
         self.threads = ThreadGroup(self.floor, plan.threads)
         self.isolated = IsolatedGroup(self.floor, plan.isolated, _isolation(plan, prepare))
         self.groups: tuple[Group, ...] = (self.loops, self.threads, self.isolated)
-        self.payloads = Payloads(store.jobs, app.settings.max_payload)
+        self.payloads = Payloads(store, app.settings.max_payload)
         self.crew = Crew(
             incarnation,
             plan,
@@ -175,11 +175,11 @@ class Engine:
         ]
 
     def _deliver(self, attempts: Sequence[Attempt]) -> None:
-        """From the pump: large arguments are read first."""
-        large = [attempt for attempt in attempts if attempt.job.args is None]
-        if large:
-            self.payloads.push(large)
-            attempts = [attempt for attempt in attempts if attempt.job.args is not None]
+        """From the pump: large arguments, and what earlier runs have left, are read first."""
+        unread = [attempt for attempt in attempts if must_be_read(attempt)]
+        if unread:
+            self.payloads.push(unread)
+            attempts = [attempt for attempt in attempts if not must_be_read(attempt)]
         self._distribute(attempts)
 
     def _distribute(self, attempts: Sequence[Attempt]) -> None:

@@ -97,7 +97,7 @@ class Floor:
             # A handler forked and let the copy come back here; only the original may speak to the store.
             os._exit(0)
         slot.attempt = None
-        attempt.ended = attempt.verdict or ended
+        attempt.ended = attempt.carrying(attempt.verdict or ended)
         attempt.phase = Phase.ended
         if attempt.record >= 0:
             self.board.state(attempt.record, ENDED)

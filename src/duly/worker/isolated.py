@@ -5,7 +5,7 @@ What a handler does to its process (a crash, an endless C call, memory without e
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -19,9 +19,21 @@ from duly.worker.attempt import Attempt
 from duly.worker.card import PROCESS
 from duly.worker.channel import Channel
 from duly.worker.floor import Floor, Slot
-from duly.worker.messages import Done, Extended, IsolatedReports, Prepare, Prepared, Progressed, Run
+from duly.worker.messages import (
+    Done,
+    Extended,
+    IsolatedReports,
+    KeepStep,
+    Moved,
+    Prepare,
+    Prepared,
+    Progressed,
+    Run,
+    StepKept,
+)
 from duly.worker.process import Process
 from duly.worker.run import crash_text, judged, stopped, timed_out
+from duly.worker.steps import StepWrite
 
 _LOOK: Final = 0.05
 _TRIES: Final = 3
@@ -72,6 +84,10 @@ class Cell:
         self._ran += 1
         if self._channel is not None:
             self._channel.send(order)
+
+    def answer(self, kept: StepKept) -> None:
+        if self._channel is not None:
+            self._channel.send(kept)
 
     def hear(self) -> IsolatedReports | None:
         """The next word, after a short wait."""
@@ -240,8 +256,9 @@ class IsolatedGroup:
         job = attempt.job
         if job.args is None:
             raise RuntimeError("an attempt was started without its arguments")
-        cell.send(Run(job, attempt.desk.incarnation, attempt.card.time_to_run(job)))
+        cell.send(Run(job, attempt.desk.incarnation, attempt.card.time_to_run(job), attempt.left))
         hinted = terminated = False
+        writes = _Writes(attempt, cell, self._floor.clock)
         while True:
             match cell.hear():
                 case Done() as done:
@@ -251,11 +268,18 @@ class IsolatedGroup:
                 case Extended(by):
                     attempt.deadline_at += by.total_seconds()
                     attempt.desk.note_extension(attempt, by)
+                case Moved(id, run, cursors) if (id, run) == attempt.key:
+                    attempt.heard(cursors)
+                    for name, position in cursors:
+                        attempt.desk.note_cursor(attempt, name, position)
+                case KeepStep(name, value):
+                    writes.begin(name, value)
                 case _ if cell.over():
                     code = cell.kill()
                     return self._crashed(attempt, code)
                 case _:
                     pass
+            writes.go_on()
             if attempt.desk.stopping and not hinted:
                 hinted = True
                 cell.hint()
@@ -280,8 +304,36 @@ class IsolatedGroup:
 
     def _heard(self, attempt: Attempt, done: Done) -> Ended:
         now = self._floor.clock()
+        attempt.heard(done.ended.cursors)
         if attempt.why == "timeout" and done.how in {"error", "stopped"}:
             return timed_out(attempt, now, done.error)
         if attempt.why is not None and done.how == "stopped":
             return stopped(attempt, now, done.error)
         return msgspec.structs.replace(done.ended, id=attempt.job.id, run=attempt.job.run)
+
+
+class _Writes:
+    """The steps of one attempt: written here, where the lease is, one at a time, without keeping the slot's thread."""
+
+    def __init__(self, attempt: Attempt, cell: Cell, clock: Callable[[], float]) -> None:
+        self._attempt = attempt
+        self._cell = cell
+        self._clock = clock
+        self._write: StepWrite | None = None
+        self._next_at = 0.0
+
+    def begin(self, name: str, value: bytes) -> None:
+        self._write = StepWrite(self._attempt.desk.store, self._attempt, name, value)
+        self._next_at = 0.0
+
+    def go_on(self) -> None:
+        """Try to write what waits, if it is time, and answer its process."""
+        now = self._clock()
+        if self._write is None or now < self._next_at:
+            return
+        kept = self._write.once(now)
+        if kept is None:
+            self._next_at = now + self._write.pause
+            return
+        self._write = None
+        self._cell.answer(kept)

@@ -14,18 +14,21 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+import msgspec
+
 from duly.client.job import current
 from duly.core.errors import DulyError
 from duly.core.fingerprint import describe
 from duly.core.job import Ended, Incarnation, Progress
 from duly.core.lifecycle import Event
 from duly.stores.protocol import Store
-from duly.worker.attempt import Attempt
+from duly.worker.attempt import Attempt, Phase
 from duly.worker.board import boottime
 from duly.worker.card import Card, cards_of
 from duly.worker.channel import Channel
 from duly.worker.lifespan import Lifespan
-from duly.worker.messages import Done, Extended, IsolatedOrders, Prepare, Prepared, Progressed, Run
+from duly.worker.messages import Done, Extended, IsolatedOrders, Prepare, Prepared, Progressed, Run, StepKept
+from duly.worker.parent import Parent
 from duly.worker.process import die_with
 from duly.worker.run import acall, call, handle_of, raised, read_arguments, returned
 from duly.worker.source import AppLike, load_app
@@ -34,10 +37,10 @@ from duly.worker.source import AppLike, load_app
 class RemoteDesk:
     """The desk of an attempt whose lease is held by the parent."""
 
-    def __init__(self, channel: Channel[IsolatedOrders], app: AppLike, incarnation: Incarnation) -> None:
+    def __init__(self, parent: Parent, app: AppLike, incarnation: Incarnation) -> None:
         self.incarnation = incarnation
         self.stopping = False
-        self._channel = channel
+        self._parent = parent
         self._app = app
 
     @property
@@ -48,10 +51,16 @@ class RemoteDesk:
         return float("inf")
 
     def note_progress(self, attempt: Attempt, progress: Progress) -> None:
-        self._channel.send(Progressed(progress))
+        self._parent.tell(Progressed(progress))
 
     def note_extension(self, attempt: Attempt, by: timedelta) -> None:
-        self._channel.send(Extended(by))
+        self._parent.tell(Extended(by))
+
+    def note_cursor(self, attempt: Attempt, name: str, position: int) -> None:
+        self._parent.moved(attempt.key, name, position)
+
+    def keep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
+        return self._parent.keep_step(name, value)
 
 
 class Runner:
@@ -80,8 +89,10 @@ class Runner:
 
     def run(self, order: Run) -> Done:
         card = self._cards[order.job.task]
-        desk = self._desk = RemoteDesk(self._channel, self._app, order.incarnation)
+        parent = Parent(self._channel)
+        desk = self._desk = RemoteDesk(parent, self._app, order.incarnation)
         attempt = Attempt(order.job, card, desk, boottime())
+        attempt.left = order.left
         attempt.begin(boottime())
         attempt.deadline_at = attempt.started_at + order.timeout
         kwargs = read_arguments(attempt)
@@ -89,11 +100,19 @@ class Runner:
             return Done(kwargs, "ending")
         self._attempt = attempt
         try:
+            done = self._done(attempt, kwargs)
+        finally:
+            self._attempt = None
+        # Threads that the handler left behind may say nothing more in its name.
+        attempt.phase = Phase.ended
+        parent.close()
+        return msgspec.structs.replace(done, ended=attempt.carrying(done.ended))
+
+    def _done(self, attempt: Attempt, kwargs: dict[str, Any]) -> Done:
+        try:
             result = self._call(attempt, kwargs)
         except BaseException as error:
             return _done_with_error(attempt, error)
-        finally:
-            self._attempt = None
         how = "settled" if attempt.committed is not None else "returned"
         return Done(returned(attempt, result, boottime()), how)
 
@@ -171,7 +190,9 @@ def _serve(channel: Channel[IsolatedOrders]) -> None:
         return
     channel.send(Prepared())
     pid = os.getpid()
-    while isinstance(order := channel.receive(None), Run):
+    while (order := channel.receive(None)) is not None:
+        if not isinstance(order, Run):
+            continue
         done = runner.run(order)
         if os.getpid() != pid:
             # A handler forked and let the copy come back here.

@@ -6,7 +6,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from duly.core.fingerprint import ErrorRecord
-from duly.core.job import ClaimedJob, Ended, Incarnation, Progress
+from duly.core.job import ClaimedJob, Ended, Incarnation, JobId, Progress, Steps
 from duly.worker.options import Plan, WorkerOptions
 
 # How a child left: everything but 0 has it replaced, and the supervisor settles what it held.
@@ -110,9 +110,21 @@ class Run(Struct, frozen=True, tag=True):
     job: ClaimedJob
     incarnation: Incarnation
     timeout: float
+    left: Steps
+    """Of earlier runs."""
 
 
-IsolatedOrders = Prepare | Run
+class StepKept(Struct, frozen=True, tag=True):
+    """What became of the write of a finished step."""
+
+    live: bool
+    """False without a fault: the attempt no longer owns its job."""
+    fault: str = ""
+    unfit: bool = False
+    """The store cannot hold the value, as against not answering."""
+
+
+IsolatedOrders = Prepare | Run | StepKept
 
 # Isolated process -> child.
 
@@ -129,6 +141,21 @@ class Extended(Struct, frozen=True, tag=True):
     by: timedelta
 
 
+class Moved(Struct, frozen=True, tag=True):
+    """How far the loops of an attempt came."""
+
+    id: JobId
+    run: int
+    cursors: tuple[tuple[str, int], ...]
+
+
+class KeepStep(Struct, frozen=True, tag=True):
+    """A finished step; the answer is StepKept."""
+
+    name: str
+    value: bytes
+
+
 class Done(Struct, frozen=True, tag=True):
     """The attempt ended, as far as the process can tell."""
 
@@ -138,4 +165,4 @@ class Done(Struct, frozen=True, tag=True):
     error: ErrorRecord | None = None
 
 
-IsolatedReports = Prepared | Progressed | Extended | Done
+IsolatedReports = Prepared | Progressed | Extended | Moved | KeepStep | Done

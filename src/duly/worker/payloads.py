@@ -1,4 +1,4 @@
-"""Large arguments: read when their job is about to start, with a bound on what is in memory at once.
+"""Large arguments, steps and cursors: read when their job is about to start, with a bound on what is in memory at once.
 
 A claim brings small arguments along; five hundred large ones would be 128 MB.
 """
@@ -11,8 +11,9 @@ from typing import Final
 import msgspec
 
 from duly.core.defaults import MAX_PAYLOAD, PAYLOADS_IN_FLIGHT
+from duly.core.job import JobId, Steps
 from duly.stores.faults import Transient
-from duly.stores.protocol import JobStore
+from duly.stores.protocol import Store
 from duly.worker.attempt import Attempt
 
 _AT_ONCE: Final = 16
@@ -20,13 +21,13 @@ _PAUSE: Final = 0.2
 
 
 class Payloads:
-    """Reads in a thread of its own, which starts with the first large job."""
+    """Reads in a thread of its own, which starts with the first job that needs it."""
 
-    def __init__(self, jobs: JobStore, largest: int = MAX_PAYLOAD, room: int = PAYLOADS_IN_FLIGHT) -> None:
+    def __init__(self, store: Store, largest: int = MAX_PAYLOAD, room: int = PAYLOADS_IN_FLIGHT) -> None:
         self.deliver: Callable[[Sequence[Attempt]], None] = _undelivered
         self.on_missing: Callable[[Attempt], None] = _missing
         self.failure: BaseException | None = None
-        self._jobs = jobs
+        self._store = store
         self._largest = largest
         self._room = max(room, largest)
         self._ready = threading.Condition()
@@ -91,7 +92,7 @@ class Payloads:
 
     def _read(self, batch: list[Attempt]) -> None:
         try:
-            found = self._jobs.arguments([attempt.job.id for attempt in batch])
+            found, left = self._found(batch)
         except Transient:
             for attempt in batch:
                 self.release(attempt)
@@ -102,17 +103,31 @@ class Payloads:
             return
         ready = []
         for attempt in batch:
-            data = found.get(attempt.job.id)
+            data = attempt.job.args if attempt.job.args is not None else found.get(attempt.job.id)
+            attempt.left = left.get(attempt.job.id, attempt.left)
+            size = 0 if data is None else len(data) + sum(map(len, attempt.left.finished.values()))
             with self._ready:
-                self._in_flight += (0 if data is None else len(data)) - attempt.bytes
-                attempt.bytes = 0 if data is None else len(data)
+                self._in_flight += size - attempt.bytes
+                attempt.bytes = size
             if data is None:
                 self.on_missing(attempt)
                 continue
-            attempt.job = msgspec.structs.replace(attempt.job, args=data)
+            if attempt.job.args is None:
+                attempt.job = msgspec.structs.replace(attempt.job, args=data)
             ready.append(attempt)
         if ready:
             self.deliver(ready)
+
+    def _found(self, batch: Sequence[Attempt]) -> tuple[dict[JobId, bytes], dict[JobId, Steps]]:
+        large = [attempt.job.id for attempt in batch if attempt.job.args is None]
+        resumed = [attempt.job.id for attempt in batch if attempt.job.has_steps]
+        found = self._store.jobs.arguments(large) if large else {}
+        return found, {id: self._store.steps.steps(id) for id in resumed}
+
+
+def must_be_read(attempt: Attempt) -> bool:
+    """Whether its claim has not brought along all that it needs."""
+    return attempt.job.args is None or attempt.job.has_steps
 
 
 def _undelivered(_: Sequence[Attempt]) -> None:

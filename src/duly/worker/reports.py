@@ -1,4 +1,4 @@
-"""What goes to the store beside ends and claims: progress, extensions, and the comparison of what is held.
+"""What goes to the store beside ends and claims: progress, cursors, extensions, and the comparison of what is held.
 
 Also the desk of every attempt. Its round rides on the pump, at most once a second, at least once a heartbeat.
 """
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Final
 
-from duly.core.job import ClaimedJob, Incarnation, JobId, JobRecord, Progress
+from duly.core.job import ClaimedJob, Cursor, Incarnation, JobId, JobRecord, Progress
 from duly.core.lifecycle import State
 from duly.stores.protocol import Store
 from duly.worker.attempt import Attempt, Phase, Why
@@ -16,7 +16,9 @@ from duly.worker.board import boottime
 from duly.worker.card import Card
 from duly.worker.heartbeat import Fence
 from duly.worker.held import Held
+from duly.worker.messages import StepKept
 from duly.worker.run import handed_back
+from duly.worker.steps import keep_step
 
 _AT_MOST_EVERY: Final = 1.0
 NEVER_HEARD: Final = "its claim was answered into the void"
@@ -51,6 +53,7 @@ class Reports:
         self._clock = clock
         self._lock = threading.Lock()
         self._progress: dict[tuple[int, int], Progress] = {}
+        self._cursors: dict[tuple[JobId, int, str], int] = {}
         self._extensions: dict[Attempt, timedelta] = {}
         self._next_at = clock() + every
         self._last_at = 0.0
@@ -73,10 +76,22 @@ class Reports:
             self._extensions[attempt] = self._extensions.get(attempt, timedelta(0)) + by
         self.nudge()
 
+    def note_cursor(self, attempt: Attempt, name: str, position: int) -> None:
+        first = not self._cursors
+        self._cursors[attempt.job.id, attempt.job.run, name] = position
+        if first:
+            self.nudge()
+
+    def keep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
+        return keep_step(self.store, attempt, name, value)
+
     def forget(self, attempt: Attempt) -> None:
         """It is over; what it said last no longer matters."""
         if self._progress:
             self._progress.pop(attempt.key, None)
+        if self._cursors:
+            for name in list(attempt.cursors):
+                self._cursors.pop((attempt.job.id, attempt.job.run, name), None)
 
     # The pump's thread:
 
@@ -86,19 +101,22 @@ class Reports:
     def due_in(self, now: float) -> float:
         if self.must_report or self._extensions:
             return 0.0
-        next_at = min(self._next_at, self._last_at + _AT_MOST_EVERY) if self._progress else self._next_at
+        said = self._progress or self._cursors
+        next_at = min(self._next_at, self._last_at + _AT_MOST_EVERY) if said else self._next_at
         return max(0.0, next_at - now)
 
     def round(self, now: float) -> tuple[list[JobId], list[Attempt]]:
         """One round: (jobs with a cancel wish, claims never heard of, ready to be handed back). Raises Transient."""
         self._extend()
-        said, self._progress = self._progress, {}
-        progress = [word for key, word in said.items() if self._is_live(key)]
+        progress, cursors = self._said()
         try:
-            held, wishes = self.store.jobs.report(self.incarnation, progress)
+            more = (cursors,) if cursors else ()
+            held, wishes = self.store.jobs.report(self.incarnation, progress, *more)
         except BaseException:
             for word in progress:
                 self._progress.setdefault((word.id, word.run), word)
+            for cursor in cursors:
+                self._cursors.setdefault((cursor.id, cursor.run, cursor.name), cursor.position)
             raise
         self.must_report = False
         self._last_at = now
@@ -108,6 +126,19 @@ class Reports:
         for attempt in lost:
             self.stop(attempt, "lease", "its lease was taken")
         return wishes, self._strangers(unknown)
+
+    def _said(self) -> tuple[list[Progress], list[Cursor]]:
+        """What live attempts have said since the last round."""
+        said, self._progress = self._progress, {}
+        moved, self._cursors = self._cursors, {}
+        # Lists, because a handler's thread may still be writing into the old ones.
+        progress = [word for key, word in list(said.items()) if self._is_live(key)]
+        cursors = [
+            Cursor(id, run, name, position)
+            for (id, run, name), position in list(moved.items())
+            if self._is_live((id, run))
+        ]
+        return progress, cursors
 
     def _extend(self) -> None:
         with self._lock:

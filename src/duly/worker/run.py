@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from duly.client.job import Job, current
+from duly.client.steps import StepNotKept
 from duly.core import decide
 from duly.core.classify import Verdict, classify
 from duly.core.endings import Ending, unwrap_ending
@@ -114,9 +115,9 @@ def raised(attempt: Attempt, error: BaseException, now: float) -> Ended:
 
 def judged(attempt: Attempt, error: BaseException, record: ErrorRecord, now: float) -> Ended:
     """An error of the handler's own: permanent or transient by the task's rules."""
-    verdict = classify(
-        error, permanent=attempt.card.permanent, transient=attempt.card.transient, now=datetime.now(UTC)
-    )
+    # Another attempt would do again what is done and could not be kept.
+    permanent = (*attempt.card.permanent, StepNotKept)
+    verdict = classify(error, permanent=permanent, transient=attempt.card.transient, now=datetime.now(UTC))
     ended = decide.failed(
         attempt.job, verdict, attempt.card.policy, random.random(), record, attempt.elapsed(now)
     )
@@ -135,11 +136,12 @@ def stopped(attempt: Attempt, now: float, at: ErrorRecord | None = None, note: s
     """The end of an attempt that was stopped from outside: killed, or given up and now gone with its process."""
     match attempt.why:
         case "cancel":
-            return decide.cancelled(attempt.job, attempt.reason, attempt.elapsed(now))
+            ended = decide.cancelled(attempt.job, attempt.reason, attempt.elapsed(now))
         case "shutdown" | "lease":
-            return decide.interrupted(attempt.job, attempt.card.policy, attempt.reason, attempt.elapsed(now))
+            ended = decide.interrupted(attempt.job, attempt.card.policy, attempt.reason, attempt.elapsed(now))
         case _:
-            return timed_out(attempt, now, at, note)
+            ended = timed_out(attempt, now, at, note)
+    return attempt.carrying(ended)
 
 
 def handed_back(attempt: Attempt, reason: str) -> Ended:
