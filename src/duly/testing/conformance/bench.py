@@ -10,6 +10,7 @@ from typing import Protocol, TypedDict, TypeVar, Unpack
 
 from msgspec.structs import replace
 
+from duly.core.filters import Filter
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import (
     AttemptRecord,
@@ -22,11 +23,14 @@ from duly.core.job import (
     JobRecord,
     NewJob,
     QueueClaim,
+    Stored,
     Token,
+    UniqueKey,
     WorkerInfo,
 )
+from duly.core.keys import idempotency_digest, unique_digest
 from duly.core.leases import Beat
-from duly.core.lifecycle import Event, State
+from duly.core.lifecycle import Event, Outcome, State
 from duly.stores.protocol import Clock, Store, Swept
 from duly.testing.clock import FakeClock
 
@@ -63,6 +67,13 @@ class JobOptions(TypedDict, total=False):
     tags: tuple[str, ...]
     correlation_id: str | None
     holder: Token | None
+    idempotency: bytes | None
+    unique: UniqueKey | None
+    version: int | None
+    then: tuple[NewJob, ...]
+    on_dead: tuple[NewJob, ...]
+    trigger: str | None
+    blobs: tuple[str, ...]
 
 
 class EndOptions(TypedDict, total=False):
@@ -75,6 +86,7 @@ class EndOptions(TypedDict, total=False):
     note: str | None
     error: ErrorRecord | None
     elapsed: timedelta | None
+    cursors: tuple[tuple[str, int], ...]
 
 
 class Database(Protocol):
@@ -145,6 +157,48 @@ class Bench:
 
     def put_all(self, jobs: Sequence[NewJob]) -> list[JobId]:
         return [stored.id for stored in self.store.jobs.enqueue(jobs)]
+
+    def ask(self, task: str = "ok", **options: Unpack[JobOptions]) -> Stored:
+        """Enqueue one job and return the whole answer."""
+        return self.store.jobs.enqueue([new_job(task, **options)])[0]
+
+    def must_be_free(self, key: UniqueKey) -> JobId:
+        """Take a unique key that nobody may hold any more."""
+        stored = self.ask("other", unique=key, queue="elsewhere")
+        assert stored.outcome is Outcome.created, f"job {stored.id} still holds the key"
+        return stored.id
+
+    def must_hold(self, id: JobId, key: UniqueKey) -> None:
+        """Ask for a unique key that this job must still hold."""
+        stored = self.ask(unique=key)
+        assert (stored.id, stored.outcome) == (id, Outcome.duplicate)
+
+    def work(
+        self,
+        worker: Incarnation,
+        event: Event = Event.complete,
+        to: State | None = None,
+        **fields: Unpack[EndOptions],
+    ) -> JobId:
+        """Claim exactly one job and end it at once."""
+        claimed = self.claim_one(worker)
+        assert self.end(worker, ended(claimed, event, to, **fields)) == {(claimed.id, claimed.run)}
+        return claimed.id
+
+    def followers(self, trigger: str) -> list[JobRecord]:
+        """Every job that says it was caused by this, oldest first."""
+        found: list[JobRecord] = []
+        after: int | None = 0
+        while after is not None:
+            page = self.store.inspection.page(Filter(), after=after, limit=200)
+            found += [row for row in page.jobs if row.trigger == trigger]
+            after = page.next
+        return found
+
+    def retain(self, keep: timedelta = timedelta(0)) -> None:
+        """Delete all ended jobs but dead letters, and whatever else is past its time."""
+        while self.store.upkeep.retain({}, {}, keep, 900 * DAY):
+            pass
 
     def claim(
         self,
@@ -219,6 +273,16 @@ class Bench:
 def new_job(task: str = "ok", **options: Unpack[JobOptions]) -> NewJob:
     """A job of `task` on the queue "default" without arguments, unless told otherwise."""
     return replace(NewJob("default", task, b"{}"), **options)
+
+
+def unique(key: str = "k", *, live: bool = False, replacing: bool = False) -> UniqueKey:
+    """A unique key of the task "ok"."""
+    return UniqueKey(unique_digest("ok", "", key), live=live, replace=replacing)
+
+
+def request_key(key: str = "r") -> bytes:
+    """An idempotency key of the task "ok"."""
+    return idempotency_digest("ok", "", key)
 
 
 def request(most: int, *queues: str, suspects: bool = False, unparked: tuple[str, ...] = ()) -> ClaimRequest:

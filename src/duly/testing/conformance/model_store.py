@@ -1,152 +1,37 @@
-"""The rest of the model: reading, stored operations, and the face of a store, so that the suite can run on it."""
+"""The model as a store: stored operations, transactions, and the face that the suite runs on."""
 
 import copy
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
 from duly.core.errors import ConnectionMismatch
 from duly.core.filters import Filter
-from duly.core.job import (
-    AttemptRecord,
-    Ended,
-    Incarnation,
-    JobId,
-    JobRecord,
-    NewJob,
-    Stored,
-)
-from duly.core.lifecycle import FINAL, State
+from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
+from duly.core.lifecycle import State
+from duly.core.registration import Registration
 from duly.stores.protocol import (
     Capabilities,
     Clock,
-    DeadGroup,
     InspectionStore,
     JobStore,
+    KeyStore,
     LeaseStore,
     OperationRecord,
     OperatorStore,
-    Page,
-    Pause,
-    QueueCount,
+    ScheduleStore,
     SchemaStore,
+    StepStore,
     Store,
     UpkeepStore,
-    WorkerRecord,
 )
 
-from .model import Entry, Tables
-from .model_upkeep import UpkeepModel
-
-
-class ReadableModel(UpkeepModel):
-    """Reads and stored operations."""
-
-    def lookup(self, ids: Sequence[JobId]) -> list[JobRecord | None]:
-        with self.tables.lock:
-            return [self.tables.entries[id].record() if id in self.tables.entries else None for id in ids]
-
-    def attempts(self, id: JobId) -> list[AttemptRecord]:
-        with self.tables.lock:
-            return (
-                sorted(self.tables.entries[id].attempts, key=lambda at: at.run)
-                if id in self.tables.entries
-                else []
-            )
-
-    def page(
-        self, filter: Filter, *, before: int | None = None, after: int | None = None, limit: int = 50
-    ) -> Page:
-        with self.tables.lock:
-            rows = [entry.record() for entry in self.tables.entries.values()]
-        ordered = sorted(rows, key=lambda row: row.id, reverse=after is None)
-        rows = [row for row in ordered if filter.matches(row)]
-        rows = [row for row in rows if (before is None or row.id < before) and row.id > (after or 0)]
-        shown = rows[:limit]
-        return Page(tuple(shown), shown[-1].id if len(rows) > limit else None)
-
-    def counts(self) -> list[QueueCount]:
-        with self.tables.lock:
-            now = self.clock()
-            queues: dict[str, list[Entry]] = {}
-            for entry in self.tables.entries.values():
-                if entry.state not in FINAL - {State.dead}:
-                    queues.setdefault(entry.new.queue, []).append(entry)
-            return [self._count(queue, entries, now) for queue, entries in sorted(queues.items())]
-
-    def _count(self, queue: str, entries: list[Entry], now: datetime) -> QueueCount:
-        states = [entry.state for entry in entries]
-        ready = [
-            entry.waiting_since for entry in entries if entry.state is State.ready and entry.waiting_since
-        ]
-        due = [entry.run_at for entry in entries if entry.state is State.scheduled and entry.run_at]
-        target = f"queue:{queue}"
-        paused = self.is_paused(target)
-        return QueueCount(
-            queue,
-            ready=states.count(State.ready),
-            scheduled=states.count(State.scheduled),
-            blocked=states.count(State.blocked),
-            running=states.count(State.running),
-            dead=states.count(State.dead),
-            oldest_ready=now - min(ready) if ready else None,
-            next_due=min(due) if due else None,
-            paused=paused,
-            paused_until=self.tables.paused[target].until if paused else None,
-        )
-
-    def workers(self) -> list[WorkerRecord]:
-        with self.tables.lock:
-            now = self.clock()
-            return [
-                WorkerRecord(
-                    incarnation,
-                    worker.info.host,
-                    worker.info.pid,
-                    worker.info.supervisor,
-                    worker.info.queues,
-                    worker.info.slots,
-                    len(self.held_by(incarnation)),
-                    worker.started_at,
-                    now - worker.beat_at,
-                    now - worker.progress_at,
-                    worker.info.version,
-                    worker.draining,
-                )
-                for incarnation, worker in self.tables.workers.items()
-            ]
-
-    def dead_groups(self, filter: Filter) -> list[DeadGroup]:
-        with self.tables.lock:
-            dead = [entry.record() for entry in self.tables.entries.values() if entry.state is State.dead]
-        groups: dict[tuple[str, str, str], list[JobRecord]] = {}
-        for row in sorted(dead, key=lambda row: (row.finished_at, row.id)):
-            if filter.matches(row):
-                key = (row.error.fingerprint if row.error else "", row.queue, row.task)
-                groups.setdefault(key, []).append(row)
-        return [_group(key, rows) for key, rows in groups.items()]
-
-    def pauses(self) -> list[Pause]:
-        with self.tables.lock:
-            return [pause for pause in self.tables.paused.values() if self.is_paused(pause.target)]
-
-    def now(self) -> datetime:
-        return self.clock()
-
-    def describe(self) -> dict[str, str]:
-        return {"kind": "model", "where": "this process"}
-
-    def warnings(self) -> list[str]:
-        return ["nothing outlives this process: use it to compare, never to keep"]
-
-
-def _group(key: tuple[str, str, str], rows: list[JobRecord]) -> DeadGroup:
-    times = [row.finished_at for row in rows if row.finished_at is not None]
-    error = rows[-1].error
-    text = f"{error.type}: {error.message}" if error else rows[-1].reason or ""
-    return DeadGroup(*key, len(rows), times[0], times[-1], text)
+from .model import Tables
+from .model_attempts import ModelSteps
+from .model_reading import ReadableModel
+from .model_schedules import ModelSchedules
 
 
 class ModelStore(ReadableModel):
@@ -157,7 +42,11 @@ class ModelStore(ReadableModel):
 
     def __init__(self, clock: Clock, tables: Tables | None = None) -> None:
         super().__init__(clock, tables)
+        self._schedules = ModelSchedules(self)
         self.jobs: JobStore = self
+        self.keys: KeyStore = self
+        self.steps: StepStore = ModelSteps(self)
+        self.schedules: ScheduleStore = self._schedules
         self.leases: LeaseStore = self
         self.upkeep: UpkeepStore = self
         self.inspection: InspectionStore = self
@@ -234,10 +123,8 @@ class ModelStore(ReadableModel):
     def sql(self) -> str:
         return "-- a model creates nothing"
 
-    def declare(self, queues: Mapping[str, str], tasks: Mapping[str, str]) -> None:
-        with self.tables.lock:
-            self.tables.queues.update(queues)
-            self.tables.tasks.update(tasks)
+    def declare(self, registration: Registration) -> bool:
+        return self._schedules.declare(registration)
 
     def declared(self) -> tuple[dict[str, str], dict[str, str]]:
         with self.tables.lock:
@@ -276,6 +163,41 @@ class ModelStore(ReadableModel):
 
     async def acomplete_on(self, connection: object, incarnation: Incarnation, ended: Ended) -> bool:
         return self.complete_on(connection, incarnation, ended)
+
+    def cancel_on(self, connection: object, ids: Sequence[JobId], by: str, reason: str) -> dict[JobId, State]:
+        self._check(connection)
+        return self.cancel(ids, by, reason)
+
+    async def acancel_on(
+        self, connection: object, ids: Sequence[JobId], by: str, reason: str
+    ) -> dict[JobId, State]:
+        return self.cancel_on(connection, ids, by, reason)
+
+    def lookup_on(self, connection: object, ids: Sequence[JobId]) -> list[JobRecord | None]:
+        self._check(connection)
+        return self.lookup(ids)
+
+    async def alookup_on(self, connection: object, ids: Sequence[JobId]) -> list[JobRecord | None]:
+        return self.lookup_on(connection, ids)
+
+    def once_on(self, connection: object, digest: bytes, keep: timedelta) -> bool:
+        self._check(connection)
+        return self.once(digest, keep)
+
+    async def aonce_on(self, connection: object, digest: bytes, keep: timedelta) -> bool:
+        return self.once_on(connection, digest, keep)
+
+    def advance_on(
+        self,
+        connection: object,
+        name: str,
+        expected: datetime,
+        next_at: datetime,
+        last_at: datetime,
+        fired: int,
+    ) -> bool:
+        self._check(connection)
+        return self._schedules.advance(name, expected, next_at, last_at, fired)
 
     def close(self) -> None:
         """Nothing is held."""

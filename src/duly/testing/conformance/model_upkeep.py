@@ -8,16 +8,17 @@ from duly.core.job import Counters, Incarnation, JobId
 from duly.core.lifecycle import FINAL, WAITING, State
 from duly.stores.protocol import Pause, Swept
 
-from .model import PAUSED, UNKNOWN, Entry, Model
+from .model import PAUSED, UNKNOWN, Entry
+from .model_leases import LeasedModel
 
 SWEEP_EVERY = timedelta(seconds=1)
 
 
-class UpkeepModel(Model):
+class UpkeepModel(LeasedModel):
     """What some worker must do from time to time, and the acts of a person."""
 
     def promote(self, most: int = 1000) -> tuple[int, timedelta | None]:
-        with self.tables.lock:
+        with self.act():
             now = self.clock()
             due = [entry for entry in self._scheduled() if entry.run_at and entry.run_at <= now][:most]
             for entry in due:
@@ -34,7 +35,7 @@ class UpkeepModel(Model):
         return sorted(found, key=lambda entry: (entry.run_at, entry.id))
 
     def sweep(self, unknown_after: timedelta, poison: int, grace: timedelta) -> Swept:
-        with self.tables.lock:
+        with self.act():
             now = self.clock()
             if self.tables.swept_at is not None and now - self.tables.swept_at < SWEEP_EVERY:
                 return Swept(ran=False)
@@ -107,7 +108,8 @@ class UpkeepModel(Model):
                     gone.append(entry)
             gone.sort(key=lambda entry: (entry.finished_at, entry.id))
             for entry in gone[:most]:
-                del self.tables.entries[entry.id]
+                self.forget(entry)
+            self.forget_keys()
             return len(gone[:most])
 
     def announce_dead(
@@ -145,8 +147,12 @@ class UpkeepModel(Model):
     def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:
         with self.tables.lock:
             self.tables.acts.append((by, reason))
-            moved = self._among(ids, State.dead, State.cancelled, State.skipped)
-            for entry in moved:
+            moved = []
+            for entry in self._among(ids, State.dead, State.cancelled, State.skipped):
+                if self.holder_of(entry.new) is not None:
+                    continue
+                self.take(entry)
+                moved.append(entry)
                 entry.counters, entry.expires_at, entry.wish = Counters(), None, None
                 entry.priority = entry.priority if priority is None else priority
                 self.to_ready(entry)
@@ -155,10 +161,10 @@ class UpkeepModel(Model):
     def purge(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
         with self.tables.lock:
             self.tables.acts.append((by, reason))
-            purged = [entry.id for entry in self._among(ids, State.dead)]
-            for id in purged:
-                del self.tables.entries[id]
-            return purged
+            purged = self._among(ids, State.dead)
+            for entry in purged:
+                self.forget(entry)
+            return [entry.id for entry in purged]
 
     def run_now(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
         with self.tables.lock:

@@ -356,18 +356,6 @@ def many_may_migrate_at_once(bench: Bench) -> None:
     assert bench.state(id) is State.ready
 
 
-def declared_queues_and_tasks_are_remembered(bench: Bench) -> None:
-    schema = bench.store.schema
-    assert schema.declared() == ({}, {})
-
-    schema.declare({"mail": "growth@shop", "default": ""}, {"send": "mail"})
-    schema.declare({"mail": "ops@shop"}, {"resize": "images"})
-
-    queues, tasks = bench.another().schema.declared()
-    assert queues["mail"] == "ops@shop"
-    assert tasks == {"send": "mail", "resize": "images"}
-
-
 def a_closed_handle_loses_nothing(bench: Bench) -> None:
     other = bench.another()
     stored = other.jobs.enqueue([new_job()])

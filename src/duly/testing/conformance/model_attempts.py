@@ -1,0 +1,246 @@
+"""The model's attempts: claims, ends, progress, and what a job has done of itself."""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from duly.core.defaults import INLINE_PAYLOAD
+from duly.core.job import (
+    ClaimedJob,
+    ClaimRequest,
+    Cursor,
+    Ended,
+    Exchange,
+    Incarnation,
+    JobId,
+    Progress,
+    Steps,
+    Token,
+)
+from duly.core.lifecycle import Event, State
+from duly.stores.faults import DataFault
+
+from .model import PAUSED, STALE, UNKNOWN, Entry, Worker
+from .model_keys import KeyedModel
+
+
+class AttemptModel(KeyedModel):
+    """Jobs claimed, attempts ended."""
+
+    def exchange(
+        self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None
+    ) -> Exchange:
+        with self.act():
+            for end in ended:
+                _storable(end)
+            acked = frozenset((end.id, end.run) for end in ended if self._end(incarnation, end))
+            claimed = self._claim(incarnation, request) if request is not None else ()
+            worker = self.tables.workers.get(incarnation)
+            if worker is not None:
+                worker.progress_at = self.clock()
+            return Exchange(acked, claimed, tuple(self._wished(incarnation)))
+
+    def end(self, incarnation: Incarnation, end: Ended, *, again: bool = True) -> bool:
+        """Apply one end; with `again`, an end applied before counts too."""
+        with self.act():
+            return self._end(incarnation, end, again=again)
+
+    def _end(self, incarnation: Incarnation, end: Ended, *, again: bool = True) -> bool:
+        entry = self.holder(incarnation, end.id, end.run)
+        if entry is None:
+            return again and self._ended_before(incarnation, end)
+        claimed_at = entry.started_at
+        started = None if end.elapsed is None else max(claimed_at or self.clock(), self.clock() - end.elapsed)
+        if end.event is not Event.complete or end.run > 1:
+            self.record_attempt(entry, end.event, started, end.reason, end.error)
+        if end.event is not Event.interrupt or started is not None:
+            # An expiry asks whether the job has started: it has.
+            entry.expires_at = None
+        entry.counters = end.counters
+        if end.to is not State.completed:
+            entry.cursors.update(end.cursors)
+        if end.to in {State.ready, State.scheduled, State.cancelled} and self.grant(entry, started):
+            return True
+        if end.to is State.ready:
+            self.back(entry)
+        elif end.to is State.scheduled:
+            entry.wish = None
+            self.to_scheduled(entry, self.clock() + (end.delay or timedelta(0)))
+        else:
+            result = end.result if end.to is not State.dead else None
+            self.to_final(
+                entry, end.to, end.reason, incarnation=incarnation, started_at=started, result=result
+            )
+            entry.note = end.note
+            entry.error = end.error if end.to is State.dead else None
+        return True
+
+    def _ended_before(self, incarnation: Incarnation, end: Ended) -> bool:
+        entry = self.tables.entries.get(end.id)
+        if entry is None:
+            return False
+        if any(
+            (at.run, at.event, at.incarnation) == (end.run, end.event, incarnation) for at in entry.attempts
+        ):
+            return True
+        return (
+            end.event is Event.complete
+            and entry.state is State.completed
+            and (entry.run, entry.incarnation) == (end.run, incarnation)
+        )
+
+    def _wished(self, incarnation: Incarnation) -> Iterable[JobId]:
+        return sorted(entry.id for entry in self.held_by(incarnation) if entry.wish is not None)
+
+    def _claim(self, incarnation: Incarnation, request: ClaimRequest) -> tuple[ClaimedJob, ...]:
+        worker = self.tables.workers.get(incarnation)
+        if worker is None:
+            return ()
+        taken: list[ClaimedJob] = []
+        room = {
+            asked.queue: asked.most for asked in request.queues if not self.is_paused(f"queue:{asked.queue}")
+        }
+        for task in request.unparked:
+            if task in worker.info.tasks and not self.is_paused(f"task:{task}"):
+                taken += self._take(incarnation, worker, self._parked(task, room), room, request, len(taken))
+        for queue in room:
+            taken += self._take(incarnation, worker, self._line(queue), room, request, len(taken))
+        return tuple(taken)
+
+    def _parked(self, task: str, room: dict[str, int]) -> list[Entry]:
+        found = [
+            entry
+            for entry in self.tables.entries.values()
+            if entry.state is State.blocked
+            and entry.parked == UNKNOWN
+            and entry.new.task == task
+            and entry.new.queue in room
+        ]
+        return sorted(found, key=lambda entry: entry.pos)
+
+    def _line(self, queue: str) -> list[Entry]:
+        found = [
+            entry
+            for entry in self.tables.entries.values()
+            if entry.state is State.ready and entry.new.queue == queue
+        ]
+        return sorted(found, key=lambda entry: (entry.priority, entry.pos))
+
+    def _take(
+        self,
+        incarnation: Incarnation,
+        worker: Worker,
+        line: list[Entry],
+        room: dict[str, int],
+        request: ClaimRequest,
+        taken: int,
+    ) -> list[ClaimedJob]:
+        claimed: list[ClaimedJob] = []
+        for entry in line:
+            queue, task = entry.new.queue, entry.new.task
+            if room[queue] <= 0 or taken + len(claimed) >= request.most:
+                continue
+            if bool(entry.counters.lost) != request.suspects or self.expire(entry):
+                continue
+            if self.is_paused(f"task:{task}"):
+                self._park(entry, PAUSED)
+            elif task not in worker.info.tasks:
+                self._park(entry, UNKNOWN)
+            elif self._is_stale(entry):
+                self.to_final(entry, State.skipped, STALE)
+            else:
+                room[queue] -= 1
+                claimed.append(self._run(entry, incarnation, worker.info.tasks[task]))
+        return claimed
+
+    def _is_stale(self, entry: Entry) -> bool:
+        unique, version = entry.new.unique, entry.new.version
+        if unique is None or version is None:
+            return False
+        newest = self.newest_version(unique.digest)
+        return newest is not None and version < newest
+
+    def _park(self, entry: Entry, cause: str) -> None:
+        pos = entry.pos
+        self.leave(entry)
+        entry.state, entry.parked, entry.pos, entry.waiting_since = State.blocked, cause, pos, self.clock()
+
+    def _run(self, entry: Entry, incarnation: Incarnation, timeout: timedelta) -> ClaimedJob:
+        now = self.clock()
+        self.leave(entry)
+        entry.state, entry.incarnation, entry.started_at = State.running, incarnation, now
+        entry.run += 1
+        if entry.new.unique is not None and not entry.new.unique.live:
+            self.free(entry)
+        entry.deadline = now + (entry.new.timeout or timeout)
+        new = entry.new
+        return ClaimedJob(
+            id=entry.id,
+            run=entry.run,
+            queue=new.queue,
+            task=new.task,
+            args=new.args if len(new.args) <= INLINE_PAYLOAD else None,
+            priority=entry.priority,
+            tenant=new.tenant,
+            tags=new.tags,
+            correlation_id=new.correlation_id or str(entry.id),
+            counters=entry.counters,
+            attempts=new.attempts,
+            timeout=new.timeout,
+            enqueued_at=entry.enqueued_at,
+            claimed_at=now,
+            trigger=new.trigger,
+            has_steps=bool(entry.steps or entry.cursors),
+        )
+
+    def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
+        with self.tables.lock:
+            return {id: self.tables.entries[id].new.args for id in ids if id in self.tables.entries}
+
+    def extend(self, incarnation: Incarnation, id: JobId, run: int, by: timedelta) -> bool:
+        with self.tables.lock:
+            entry = self.holder(incarnation, id, run)
+            if entry is None or entry.deadline is None:
+                return False
+            entry.deadline += by
+            return True
+
+    def report(
+        self, incarnation: Incarnation, progress: Sequence[Progress], cursors: Sequence[Cursor] = ()
+    ) -> tuple[list[tuple[JobId, int]], list[JobId]]:
+        with self.tables.lock:
+            for word in progress:
+                entry = self.holder(incarnation, word.id, word.run)
+                if entry is not None:
+                    entry.progress = word
+            for cursor in cursors:
+                entry = self.holder(incarnation, cursor.id, cursor.run)
+                if entry is not None:
+                    entry.cursors[cursor.name] = cursor.position
+            held = [(entry.id, entry.run) for entry in self.held_by(incarnation)]
+            return held, list(self._wished(incarnation))
+
+
+class ModelSteps:
+    """See duly.stores.protocol.StepStore."""
+
+    def __init__(self, model: AttemptModel) -> None:
+        self._model = model
+
+    def steps(self, id: JobId) -> Steps:
+        with self._model.tables.lock:
+            entry = self._model.tables.entries.get(id)
+            return Steps() if entry is None else Steps(dict(entry.steps), dict(entry.cursors))
+
+    def keep_step(self, token: Token, name: str, value: bytes) -> bool:
+        with self._model.tables.lock:
+            entry = self._model.holder(token.incarnation, token.job, token.run)
+            if entry is not None:
+                entry.steps.setdefault(name, value)
+            return entry is not None
+
+
+def _storable(end: Ended) -> None:
+    try:
+        f"{end.reason}{end.note}".encode()
+    except UnicodeEncodeError as error:
+        raise DataFault(f"the end of job {end.id} holds text that is no text: {error}") from error

@@ -1,0 +1,120 @@
+"""The model's reads: every answer about jobs, queues, workers and dead letters."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from duly.core.filters import Filter
+from duly.core.job import AttemptRecord, JobId, JobRecord
+from duly.core.lifecycle import FINAL, State
+from duly.stores.protocol import DeadGroup, Page, Pause, QueueCount, WorkerRecord
+
+from .model import Entry
+from .model_upkeep import UpkeepModel
+
+
+class ReadableModel(UpkeepModel):
+    """Reads."""
+
+    def lookup(self, ids: Sequence[JobId]) -> list[JobRecord | None]:
+        with self.tables.lock:
+            return [self.tables.entries[id].record() if id in self.tables.entries else None for id in ids]
+
+    def attempts(self, id: JobId) -> list[AttemptRecord]:
+        with self.tables.lock:
+            return (
+                sorted(self.tables.entries[id].attempts, key=lambda at: at.run)
+                if id in self.tables.entries
+                else []
+            )
+
+    def page(
+        self, filter: Filter, *, before: int | None = None, after: int | None = None, limit: int = 50
+    ) -> Page:
+        with self.tables.lock:
+            rows = [entry.record() for entry in self.tables.entries.values()]
+        ordered = sorted(rows, key=lambda row: row.id, reverse=after is None)
+        rows = [row for row in ordered if filter.matches(row)]
+        rows = [row for row in rows if (before is None or row.id < before) and row.id > (after or 0)]
+        shown = rows[:limit]
+        return Page(tuple(shown), shown[-1].id if len(rows) > limit else None)
+
+    def counts(self) -> list[QueueCount]:
+        with self.tables.lock:
+            now = self.clock()
+            queues: dict[str, list[Entry]] = {}
+            for entry in self.tables.entries.values():
+                if entry.state not in FINAL - {State.dead}:
+                    queues.setdefault(entry.new.queue, []).append(entry)
+            return [self._count(queue, entries, now) for queue, entries in sorted(queues.items())]
+
+    def _count(self, queue: str, entries: list[Entry], now: datetime) -> QueueCount:
+        states = [entry.state for entry in entries]
+        ready = [
+            entry.waiting_since for entry in entries if entry.state is State.ready and entry.waiting_since
+        ]
+        due = [entry.run_at for entry in entries if entry.state is State.scheduled and entry.run_at]
+        target = f"queue:{queue}"
+        paused = self.is_paused(target)
+        return QueueCount(
+            queue,
+            ready=states.count(State.ready),
+            scheduled=states.count(State.scheduled),
+            blocked=states.count(State.blocked),
+            running=states.count(State.running),
+            dead=states.count(State.dead),
+            oldest_ready=now - min(ready) if ready else None,
+            next_due=min(due) if due else None,
+            paused=paused,
+            paused_until=self.tables.paused[target].until if paused else None,
+        )
+
+    def workers(self) -> list[WorkerRecord]:
+        with self.tables.lock:
+            now = self.clock()
+            return [
+                WorkerRecord(
+                    incarnation,
+                    worker.info.host,
+                    worker.info.pid,
+                    worker.info.supervisor,
+                    worker.info.queues,
+                    worker.info.slots,
+                    len(self.held_by(incarnation)),
+                    worker.started_at,
+                    now - worker.beat_at,
+                    now - worker.progress_at,
+                    worker.info.version,
+                    worker.draining,
+                )
+                for incarnation, worker in self.tables.workers.items()
+            ]
+
+    def dead_groups(self, filter: Filter) -> list[DeadGroup]:
+        with self.tables.lock:
+            dead = [entry.record() for entry in self.tables.entries.values() if entry.state is State.dead]
+        groups: dict[tuple[str, str, str], list[JobRecord]] = {}
+        for row in sorted(dead, key=lambda row: (row.finished_at, row.id)):
+            if filter.matches(row):
+                key = (row.error.fingerprint if row.error else "", row.queue, row.task)
+                groups.setdefault(key, []).append(row)
+        return [_group(key, rows) for key, rows in groups.items()]
+
+    def pauses(self) -> list[Pause]:
+        with self.tables.lock:
+            return [pause for pause in self.tables.paused.values() if self.is_paused(pause.target)]
+
+    def now(self) -> datetime:
+        return self.clock()
+
+    def describe(self) -> dict[str, str]:
+        return {"kind": "model", "where": "this process"}
+
+    def warnings(self) -> list[str]:
+        return ["nothing outlives this process: use it to compare, never to keep"]
+
+
+def _group(key: tuple[str, str, str], rows: list[JobRecord]) -> DeadGroup:
+    times = [row.finished_at for row in rows if row.finished_at is not None]
+    error = rows[-1].error
+    text = f"{error.type}: {error.message}" if error else rows[-1].reason or ""
+    return DeadGroup(*key, len(rows), times[0], times[-1], text)

@@ -1,0 +1,133 @@
+"""The model's schedules and releases: what is due when, and who declared it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from duly.core.job import NewJob, Stored
+from duly.core.lifecycle import WAITING, Outcome, State
+from duly.core.registration import Registration, Schedule, ScheduleRecord
+
+from .model_keys import KeyedModel
+
+
+class ModelSchedules:
+    """See duly.stores.protocol.ScheduleStore."""
+
+    def __init__(self, model: KeyedModel) -> None:
+        self._model = model
+
+    def due(self, most: int = 100) -> tuple[datetime, list[ScheduleRecord], datetime | None]:
+        now = self._model.clock()
+        waiting = [record for record in self.all() if not record.paused]
+        waiting.sort(key=lambda record: record.next_at)
+        due = [record for record in waiting if record.next_at <= now][:most]
+        others = waiting[len(due) :]
+        return now, due, others[0].next_at if others else None
+
+    def fire(
+        self,
+        name: str,
+        expected: datetime,
+        next_at: datetime,
+        last_at: datetime,
+        jobs: Sequence[NewJob],
+        missed: int,
+    ) -> list[Stored] | None:
+        with self._model.tables.lock:
+            record = self._model.tables.schedules.get(name)
+            if record is None or record.paused or record.next_at != expected:
+                return None
+            stored = self._model.enqueue(jobs)
+            created = [one.id for one in stored if one.outcome is Outcome.created]
+            self._model.tables.schedules[name] = replace(
+                record,
+                next_at=next_at,
+                last_at=last_at,
+                fired=record.fired + len(created),
+                missed=record.missed + missed + len(stored) - len(created),
+                last_id=created[-1] if created else record.last_id,
+            )
+            return stored
+
+    def advance(
+        self, name: str, expected: datetime, next_at: datetime, last_at: datetime, fired: int
+    ) -> bool:
+        """Move a schedule on, if it still is where the caller has seen it."""
+        with self._model.tables.lock:
+            record = self._model.tables.schedules.get(name)
+            if record is None or record.paused or record.next_at != expected:
+                return False
+            self._model.tables.schedules[name] = replace(
+                record, next_at=next_at, last_at=last_at, fired=record.fired + fired
+            )
+            return True
+
+    def put(self, schedule: Schedule, first: datetime) -> ScheduleRecord:
+        with self._model.tables.lock:
+            self._put(schedule, first, "")
+            return self._seen(self._model.tables.schedules[schedule.name])
+
+    def _put(self, schedule: Schedule, first: datetime, origin: str) -> None:
+        known = self._model.tables.schedules.get(schedule.name)
+        if known is None:
+            known = ScheduleRecord(schedule, origin, first, created_at=self._model.clock())
+        elif known.schedule != schedule:
+            known = replace(known, schedule=schedule, next_at=first)
+        self._model.tables.schedules[schedule.name] = replace(known, origin=origin)
+
+    def declare(self, registration: Registration) -> bool:
+        """As SchemaStore.declare."""
+        with self._model.tables.lock:
+            tables, origin = self._model.tables, registration.origin
+            seen = tables.releases.setdefault(origin, [])
+            if registration.release in seen[:-1]:
+                return False
+            if registration.release not in seen:
+                seen.append(registration.release)
+            tables.queues.update({queue.name: queue.owner for queue in registration.queues})
+            tables.tasks.update({task.name: task.queue for task in registration.tasks})
+            declared = {schedule.name for schedule, _ in registration.schedules}
+            for name, record in list(tables.schedules.items()):
+                if record.origin == origin and name not in declared:
+                    del tables.schedules[name]
+            for schedule, first in registration.schedules:
+                self._put(schedule, first, origin)
+            return True
+
+    def all(self) -> list[ScheduleRecord]:
+        with self._model.tables.lock:
+            return [self._seen(record) for _, record in sorted(self._model.tables.schedules.items())]
+
+    def _seen(self, record: ScheduleRecord) -> ScheduleRecord:
+        last = None if record.last_id is None else self._model.tables.entries.get(record.last_id)
+        return replace(
+            record,
+            last_waiting=last is not None and last.state in WAITING,
+            last_running=last is not None and last.state is State.running,
+        )
+
+    def pause(self, name: str, by: str, reason: str) -> bool:
+        with self._model.tables.lock:
+            record = self._model.tables.schedules.get(name)
+            if record is None or record.paused:
+                return False
+            self._model.tables.acts.append((by, reason))
+            self._model.tables.schedules[name] = replace(record, paused=True)
+            return True
+
+    def resume(self, name: str, next_at: datetime, by: str, reason: str) -> bool:
+        with self._model.tables.lock:
+            record = self._model.tables.schedules.get(name)
+            if record is None or not record.paused:
+                return False
+            self._model.tables.acts.append((by, reason))
+            later = max(record.next_at, next_at)
+            self._model.tables.schedules[name] = replace(record, paused=False, next_at=later)
+            return True
+
+    def remove(self, name: str, by: str, reason: str) -> bool:
+        with self._model.tables.lock:
+            self._model.tables.acts.append((by, reason))
+            return self._model.tables.schedules.pop(name, None) is not None
