@@ -1,6 +1,7 @@
 """duly: durable background jobs on the SQLite or PostgreSQL a team already runs."""
 
 from duly.app import App
+from duly.client.blobs import Blob
 from duly.client.blocking import BlockingCallWarning
 from duly.client.draft import Draft
 from duly.client.ended import JobCancelled, JobDead, JobEnded, JobSkipped, ResultTimeout
@@ -16,6 +17,7 @@ from duly.core.errors import (
     AlreadyOpen,
     ConnectionMismatch,
     DulyError,
+    KeyReused,
     LeaseLost,
     MigrationNeeded,
     NotFound,
@@ -25,14 +27,18 @@ from duly.core.errors import (
 )
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobRecord
+from duly.core.keys import Unique
 from duly.core.lifecycle import Outcome, State
+from duly.core.placeholder import RESULT
 
 __all__ = [
     "OWN",
+    "RESULT",
     "AlreadyOpen",
     "App",
     "AttemptRecord",
     "Backoff",
+    "Blob",
     "BlockingCallWarning",
     "ConnectionMismatch",
     "Dead",
@@ -47,6 +53,7 @@ __all__ = [
     "JobEnded",
     "JobRecord",
     "JobSkipped",
+    "KeyReused",
     "LeaseLost",
     "Limit",
     "MigrationNeeded",
@@ -61,5 +68,6 @@ __all__ = [
     "State",
     "StoreUnreachable",
     "Task",
+    "Unique",
     "UsageError",
 ]

@@ -6,47 +6,39 @@ Composition root. Nothing is opened, read or started by importing this module or
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Any, Self, TypeVar
 
 from duly.client.blocking import refuse_blocking
 from duly.client.check import Check, check
 from duly.client.client import Client
-from duly.client.declaration import Ack, Declaration
+from duly.client.declaring import Declaring
 from duly.client.draft import Draft
 from duly.client.enqueue import aenqueue_many, enqueue_many
 from duly.client.enqueued import Enqueued
-from duly.client.handler import Handler
 from duly.client.inspect import Inspect
-from duly.client.job import Job
+from duly.client.once import aonce, once
 from duly.client.operate import Operate
-from duly.client.options import attempt_count, queue_name, urgency
 from duly.client.provider import Provider, check_provider
-from duly.client.queue import Queue
 from duly.client.reference import reference_of
-from duly.client.registry import nearest
+from duly.client.scheduling import Scheduling
+from duly.client.setting_types import url as read_url
 from duly.client.settings import Settings
-from duly.client.surroundings import AroundFunction, LifespanFunction, check_around, check_lifespan
-from duly.client.task import Task, TaskDecorator
+from duly.client.surroundings import AroundFunction, LifespanFunction
 from duly.core.backoff import Backoff
-from duly.core.classify import Rule, check_rules
-from duly.core.defaults import PRIORITY, QUEUE
 from duly.core.durations import Duration, parse_duration, parse_size
-from duly.core.errors import NotFound, UsageError
+from duly.core.errors import UsageError
 from duly.core.names import check_name
 from duly.stores.protocol import Store
 from duly.stores.urls import parse_url
 from duly.worker.options import WorkerOptions
 
-P = ParamSpec("P")
 T = TypeVar("T")
-A = TypeVar("A", bound=AroundFunction)
-L = TypeVar("L", bound=LifespanFunction)
 
 
-class App:
+class App(Declaring, Scheduling):
     """A set of tasks and the store their jobs stand in. Name it `jobs`.
 
     Args:
@@ -60,6 +52,8 @@ class App:
         attempts: failed attempts before a job is dead; 10 unless DULY_ATTEMPTS says otherwise.
         backoff: how long failed jobs wait.
         max_payload: the largest arguments of one job, encoded; "256KiB" unless DULY_MAX_PAYLOAD says otherwise.
+        blobs: where the content of a `Blob` lies, as "file:///var/lib/duly/blobs": a folder that all producers and
+            workers of this store share; none unless DULY_BLOBS says otherwise.
 
     """
 
@@ -74,13 +68,15 @@ class App:
         attempts: int | None = None,
         backoff: Backoff | None = None,
         max_payload: str | None = None,
+        blobs: str | None = None,
     ) -> None:
-        code = _code(url, schema, timeout, attempts, max_payload)
+        code = _code(url, schema, timeout, attempts, max_payload, blobs)
         self.include = _modules(include)
         self.client = Client(code, backoff or Backoff())
         self.client.provider = check_provider(connection)
         self.around_functions: list[AroundFunction] = []
         self.lifespan_functions: list[LifespanFunction] = []
+        self._others: dict[str, App] = {}
 
     def configure(
         self,
@@ -93,108 +89,12 @@ class App:
         attempts: int | None = None,
         backoff: Backoff | None = None,
         max_payload: str | None = None,
+        blobs: str | None = None,
     ) -> None:
         """Say later what the constructor did not, for `create_app()` factories and tests; AlreadyOpen once used."""
-        self.client.configure(_code(url, schema, timeout, attempts, max_payload), backoff)
+        self.client.configure(_code(url, schema, timeout, attempts, max_payload, blobs), backoff)
         self.client.provider = check_provider(connection) or self.client.provider
         self.include = tuple(dict.fromkeys((*self.include, *_modules(include))))
-
-    def queue(
-        self,
-        name: str,
-        *,
-        owner: str | None = None,
-        keep: Duration | None = None,
-        keep_dead: Duration | None = None,
-    ) -> Queue:
-        """Declare a queue; `default` exists undeclared.
-
-        Args:
-            name: letters, digits and most signs; no comma, colon or blank.
-            owner: whom its dead letters concern, as "growth@shop".
-            keep: how long finished jobs are kept; "24h" unless DULY_KEEP says otherwise.
-            keep_dead: how long dead letters are kept; "30d" unless DULY_KEEP_DEAD says otherwise.
-
-        """
-        queue = Queue(
-            check_name("queue", name),
-            owner=None if owner is None else check_name("actor", owner),
-            keep=None if keep is None else parse_duration(keep, "keep"),
-            keep_dead=None if keep_dead is None else parse_duration(keep_dead, "keep_dead", positive=True),
-        )
-        self.client.registry.add_queue(queue)
-        return queue
-
-    @overload
-    def task(self, fn: Callable[Concatenate[Job, P], T], /) -> Task[P, T]: ...
-    @overload
-    def task(self, fn: Callable[P, T], /) -> Task[P, T]: ...
-    @overload
-    def task(
-        self,
-        *,
-        name: str | None = None,
-        aliases: Iterable[str] = (),
-        queue: str | Queue = QUEUE,
-        timeout: Duration | None = None,
-        attempts: int | None = None,
-        backoff: Backoff | None = None,
-        permanent: Iterable[Rule] = (),
-        transient: Iterable[Rule] = (),
-        priority: int = PRIORITY,
-        isolation: str = "auto",
-        ack: Ack = "success",
-        expires: Duration | None = None,
-    ) -> TaskDecorator: ...
-    def task(
-        self,
-        fn: Callable[..., Any] | None = None,
-        *,
-        name: str | None = None,
-        aliases: Iterable[str] = (),
-        queue: str | Queue = QUEUE,
-        timeout: Duration | None = None,
-        attempts: int | None = None,
-        backoff: Backoff | None = None,
-        permanent: Iterable[Rule] = (),
-        transient: Iterable[Rule] = (),
-        priority: int = PRIORITY,
-        isolation: str = "auto",
-        ack: Ack = "success",
-        expires: Duration | None = None,
-    ) -> Any:
-        """Register a function as a task, as `@jobs.task` or `@jobs.task(queue=…)`; it stays callable.
-
-        Args:
-            name: what its jobs are stored under; the function's bare name unless given.
-            aliases: former names, so that jobs stored before a renaming still run.
-            queue: a declared queue.
-            timeout: the longest one attempt may take.
-            attempts: failed attempts before a job is dead; 1 means no retry.
-            backoff: how long failed jobs wait.
-            permanent: errors that no retry can help, as classes or functions of the error; the most specific wins.
-            transient: errors worth another attempt.
-            priority: lower is more urgent.
-            isolation: "auto" is the event loop for `async def` and a thread for `def`; "process" is a killable child.
-            ack: "success" runs a job at least once; "start" at most once: a lost attempt is not repeated.
-            expires: counted from the due time: not started by then, a job is skipped.
-
-        """
-        declare = self._declarer(
-            name=name,
-            aliases=aliases,
-            queue=queue_name(queue),
-            timeout=None if timeout is None else parse_duration(timeout, "timeout", positive=True),
-            attempts=None if attempts is None else attempt_count(attempts),
-            backoff=backoff,
-            permanent=tuple(permanent),
-            transient=tuple(transient),
-            priority=urgency(priority),
-            isolation=isolation,
-            ack=ack,
-            expires=None if expires is None else parse_duration(expires, "expires", positive=True),
-        )
-        return declare if fn is None else declare(fn)
 
     def enqueue_many(self, drafts: Iterable[Draft[T]], *, connection: Any = None) -> list[Enqueued[T]]:
         """Store many jobs in one transaction, all or none; blocks for one round trip per 1,000.
@@ -206,6 +106,34 @@ class App:
     async def aenqueue_many(self, drafts: Iterable[Draft[T]], *, connection: Any = None) -> list[Enqueued[T]]:
         """As `enqueue_many`, without blocking the loop."""
         return await aenqueue_many(self.client, drafts, connection)
+
+    def at(self, url: object) -> App:
+        """The same tasks and queues on another store, as a shard: `send.using(app=jobs.at(url)).enqueue(…)`.
+
+        The same url gives the same App; it closes with this one. Its jobs are run by workers that are told so:
+        `duly worker MODULE --url URL`.
+        """
+        where = read_url(url, "at(url)")
+        if where not in self._others:
+            other = App(include=self.include)
+            other.client = self.client.beside(where)
+            other.around_functions, other.lifespan_functions = self.around_functions, self.lifespan_functions
+            other._others = self._others
+            self._others.setdefault(where, other)
+        return self._others[where]
+
+    def once(self, key: str, *, connection: Any, keep: Duration = "30d") -> bool:
+        """True the first time within `keep`, for code that must take effect once; blocks.
+
+        In the transaction that is open on `connection` it is true only if that commits: roll back, and the key is
+        free again; another transaction's uncommitted key is waited for. None is a transaction of its own.
+        """
+        self.client.refuse_blocking("jobs.once()", "await jobs.aonce()")
+        return once(self.client, key, connection, keep)
+
+    async def aonce(self, key: str, *, connection: Any, keep: Duration = "30d") -> bool:
+        """As `once`, for async code and async connections."""
+        return await aonce(self.client, key, connection, keep)
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
@@ -220,16 +148,6 @@ class App:
         with self.client.reaching():
             async with self.client.store.atransaction() as connection:
                 yield connection
-
-    def around(self, fn: A) -> A:
-        """Run a generator around every attempt: it takes the job, yields once, and sees the attempt's error there."""
-        self.around_functions.append(check_around(fn))
-        return fn
-
-    def lifespan(self, fn: L) -> L:
-        """Run a generator once in every process that runs handlers: before its first and after its last attempt."""
-        self.lifespan_functions.append(check_lifespan(fn))
-        return fn
 
     @property
     def inspect(self) -> Inspect:
@@ -284,6 +202,7 @@ class App:
         """
         from duly.worker import supervisor
 
+        self._refuse_work()
         options = _worker_options(
             queues,
             except_queues,
@@ -319,6 +238,7 @@ class App:
         """
         from duly.worker.embedded import Embedded
 
+        self._refuse_work()
         options = _worker_options(queues, except_queues, concurrency, threads, isolated)
         self.load()
         async with Embedded(self, options):
@@ -333,21 +253,6 @@ class App:
     def store(self) -> Store:
         """The store, as this process has it open."""
         return self.client.store
-
-    @property
-    def tasks(self) -> Mapping[str, Task[..., Any]]:
-        return self.client.registry.tasks
-
-    @property
-    def queues(self) -> Mapping[str, Queue]:
-        return self.client.registry.queues
-
-    def find_task(self, name: str) -> Task[..., Any]:
-        """The task of this name or alias. NotFound names the nearest one."""
-        task = self.client.registry.find(name)
-        if task is None:
-            raise NotFound(f"no task is named {name!r}{nearest(name, self.tasks)}", kind="task", name=name)
-        return task
 
     def load(self) -> None:
         """Import what `include` names, then check that all declarations fit together. UsageError says what does not."""
@@ -365,8 +270,9 @@ class App:
         self.client.call(self._look)
 
     def close(self) -> None:
-        """Let go of the store's connections and threads. The next use opens anew."""
-        self.client.close()
+        """Let go of the store's connections and threads, those of `at` included. The next use opens anew."""
+        for client in self._clients():
+            client.close()
 
     def __enter__(self) -> Self:
         self.open()
@@ -385,7 +291,16 @@ class App:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.client.aclose()
+        for client in self._clients():
+            await client.aclose()
+
+    def _refuse_work(self) -> None:
+        if not self.client.main:
+            raise UsageError("jobs.at(url) runs nothing; start a worker with `duly worker MODULE --url URL`")
+
+    def _clients(self) -> list[Client]:
+        others = self._others.values() if self.client.main else ()
+        return [self.client, *(other.client for other in others)]
 
     def _look(self) -> None:
         self.client.store.schema.declared()
@@ -393,36 +308,14 @@ class App:
     def __repr__(self) -> str:
         return f"<App {len(self.tasks)} tasks, {len(self.queues)} queues>"
 
-    def _declarer(
-        self, *, name: str | None, aliases: Iterable[str], isolation: str, **policy: Any
-    ) -> Callable[..., Any]:
-        if isinstance(aliases, str):
-            raise UsageError(f"aliases={aliases!r} is one text; write aliases=[{aliases!r}]")
-        former = tuple(check_name("task", alias) for alias in aliases)
-        if policy["ack"] not in {"success", "start"}:
-            raise UsageError(f"ack={policy['ack']!r} is neither 'success' nor 'start'")
-        check_rules(policy["permanent"], policy["transient"])
-
-        def declare(fn: Callable[..., Any]) -> Task[..., Any]:
-            if isinstance(fn, Task):
-                raise UsageError(f"{fn.name} is a task already; remove the second @jobs.task")
-            handler = Handler(fn)
-            declaration = Declaration(
-                name=handler.task_name(name),
-                aliases=former,
-                handler=handler,
-                isolation=handler.isolation(isolation),
-                **policy,
-            )
-            task: Task[..., Any] = Task(self.client, declaration)
-            self.client.registry.add_task(task)
-            return task
-
-        return declare
-
 
 def _code(
-    url: object, schema: str | None, timeout: Duration | None, attempts: int | None, max_payload: str | None
+    url: object,
+    schema: str | None,
+    timeout: Duration | None,
+    attempts: int | None,
+    max_payload: str | None,
+    blobs: str | None,
 ) -> dict[str, object]:
     return {
         "url": url,
@@ -430,6 +323,7 @@ def _code(
         "timeout": timeout,
         "attempts": attempts,
         "max_payload": max_payload,
+        "blobs": blobs,
     }
 
 

@@ -10,12 +10,14 @@ import contextvars
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
+from duly.client.blobs import BlobFolder, home_of
 from duly.client.blocking import be_strict, refuse_blocking
 from duly.client.registry import Registry
 from duly.client.settings import Settings, resolve, without_password
@@ -42,17 +44,33 @@ class _Handles:
 class Client:
     """One App's way to its store. Every method may be called from any thread."""
 
-    def __init__(self, code: Mapping[str, object], backoff: Backoff, *, clock: Clock | None = None) -> None:
-        self.registry = Registry()
+    def __init__(
+        self,
+        code: Mapping[str, object],
+        backoff: Backoff,
+        *,
+        clock: Clock | None = None,
+        registry: Registry | None = None,
+    ) -> None:
+        self.registry = registry or Registry()
+        self.main = registry is None
+        """Whether workers of this App work on this client's store; not so for one that `beside` made."""
+        self.blobs = BlobFolder(lambda: self.settings.blobs, self._home_of_blobs)
         self.backoff = backoff
         self.clock = clock
         self.provider: Callable[[], Any] | None = None
-        self._code = dict(code)
+        self._code: MutableMapping[str, object] = ChainMap(dict(code))
         self._settings: Settings | None = None
         self._handles: _Handles | None = None
         self._inherited: list[_Handles] = []
         self._lock = threading.RLock()
         _everyone.add(self)
+
+    def beside(self, url: str) -> Client:
+        """The same declarations and options on another store; what is configured here later counts there, too."""
+        made = Client({}, self.backoff, clock=self.clock, registry=self.registry)
+        made._code = ChainMap({"url": url}, self._code)
+        return made
 
     @property
     def settings(self) -> Settings:
@@ -144,6 +162,9 @@ class Client:
             raise PayloadError(
                 f"the store cannot hold a value of this job: {fault}; nothing was stored"
             ) from fault
+
+    def _home_of_blobs(self) -> str:
+        return home_of(self.settings.url, self.settings.schema)
 
     def _ready(self) -> _Handles:
         with self._lock:

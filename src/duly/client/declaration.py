@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Literal
 
 from duly.client.handler import Handler, Isolation
+from duly.client.unique import UniqueTemplate
 from duly.core.backoff import Backoff
 from duly.core.classify import Rule
 
@@ -34,3 +35,4 @@ class Declaration:
     attempts: int | None
     backoff: Backoff | None
     expires: timedelta | None
+    unique: UniqueTemplate | None = None

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from duly.core.errors import DulyError
 from duly.core.fingerprint import ErrorRecord
-from duly.core.job import JobId, JobRecord
+from duly.core.job import JobId, JobRecord, KeptAnswer
 from duly.core.lifecycle import State
 
 
 class JobEnded(DulyError):
     """The job ended otherwise than by completing, so that there is no result: see `state` and `reason`."""
 
-    def __init__(self, record: JobRecord) -> None:
+    def __init__(self, record: JobRecord | KeptAnswer, task: str) -> None:
         self.id: JobId = record.id
         self.state: State = record.state
         self.reason = record.reason or ""
-        self.error: ErrorRecord | None = record.error
+        self.error: ErrorRecord | None = record.error if isinstance(record, JobRecord) else None
         """What the handler raised last, as text."""
-        text = self.reason or (record.error.message if record.error is not None else "")
-        super().__init__(f"job {record.id} ({record.task}) is {record.state}: {text or 'no reason given'}")
+        text = self.reason or (self.error.message if self.error is not None else "")
+        super().__init__(f"job {record.id} ({task}) is {record.state}: {text or 'no reason given'}")
 
 
 class JobDead(JobEnded):
@@ -44,14 +44,14 @@ class ResultTimeout(DulyError, TimeoutError):
         self.id = id
 
 
-def ended(record: JobRecord) -> JobEnded:
+def ended(record: JobRecord | KeptAnswer, task: str) -> JobEnded:
     """The error for a final job that has not completed."""
     match record.state:
         case State.dead:
-            return JobDead(record)
+            return JobDead(record, task)
         case State.skipped:
-            return JobSkipped(record)
+            return JobSkipped(record, task)
         case State.cancelled:
-            return JobCancelled(record)
+            return JobCancelled(record, task)
         case _:
-            return JobEnded(record)
+            return JobEnded(record, task)

@@ -15,7 +15,7 @@ from duly.client.client import Client
 from duly.client.draft import Draft
 from duly.client.encoding import anew_job, new_job
 from duly.client.enqueued import Enqueued
-from duly.client.job import Job, current
+from duly.client.job import current
 from duly.client.provider import connection_for
 from duly.client.settings import without_password
 from duly.core.defaults import ENQUEUE_BATCH

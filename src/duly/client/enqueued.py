@@ -15,9 +15,10 @@ from duly.client.client import Client
 from duly.client.ended import ResultTimeout, ended
 from duly.client.handler import Handler
 from duly.client.job import current
-from duly.core.durations import Duration, compact_duration, parse_duration
+from duly.core.defaults import KEPT_RESULT
+from duly.core.durations import Duration, compact_duration, format_size, parse_duration
 from duly.core.errors import NotFound, StoreUnreachable, UsageError
-from duly.core.job import JobId, JobRecord, Stored
+from duly.core.job import JobId, JobRecord, KeptAnswer, Stored
 from duly.core.lifecycle import FINAL, Outcome, State
 
 T_co = TypeVar("T_co", covariant=True)
@@ -61,8 +62,9 @@ class Enqueued(Generic[T_co]):
         """Wait until the job completed and return what it returned; blocks, asking the store from time to time.
 
         JobDead, JobSkipped or JobCancelled when it ended otherwise; ResultTimeout when the time is over; NotFound
-        when it was never stored or is no longer kept. Refused inside a handler for a job of the same queue: it
-        would wait for the slot that it occupies.
+        when it was never stored or is no longer kept; one with an idempotency key is answered for 30 days, with a
+        result of up to 8 KiB. Refused inside a handler for a job of the same queue: it would wait for the slot that it
+        occupies.
         """
         self._client.refuse_blocking("result()", "await ….aresult()")
         wait = _Wait(self, timeout)
@@ -93,14 +95,23 @@ class Enqueued(Generic[T_co]):
                     return self._outcome(record)
             await asyncio.sleep(wait.pause())
 
-    def _look(self) -> JobRecord | None:
-        return self._client.store.inspection.lookup([self.id])[0]
+    def _look(self) -> JobRecord | KeptAnswer | None:
+        store = self._client.store
+        # Retention may have removed the job, and its idempotency key still know how it ended.
+        return store.inspection.lookup([self.id])[0] or store.keys.answer(self.id)
 
-    def _outcome(self, record: JobRecord | None) -> object:
+    def _outcome(self, record: JobRecord | KeptAnswer | None) -> object:
         if record is None:
             raise _gone(self.id)
         if record.state is not State.completed:
-            raise ended(record)
+            raise ended(record, self.task)
+        if record.result is None and isinstance(record, KeptAnswer) and not self._handler.may_return_nothing:
+            raise NotFound(
+                f"job {self.id} ({self.task}) completed at {record.ended_at:%Y-%m-%d %H:%M:%S} UTC; its result was "
+                f"larger than the {format_size(KEPT_RESULT)} that outlive the job",
+                kind="result",
+                name=str(self.id),
+            )
         return self._handler.decode_result(record.result)
 
 
@@ -121,7 +132,7 @@ class _Wait:
         """An outage shorter than the wait is none."""
         self._error = error
 
-    def saw(self, record: JobRecord | None) -> bool:
+    def saw(self, record: JobRecord | KeptAnswer | None) -> bool:
         """Whether the wait is over."""
         self._error = None
         if record is None:

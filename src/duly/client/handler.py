@@ -15,7 +15,7 @@ import msgspec
 from duly.client.job import Job
 from duly.core.errors import PayloadError, UsageError
 from duly.core.names import check_name
-from duly.core.payload import Arguments, decode_result, encode_result
+from duly.core.payload import Arguments, CustomReader, decode_result, encode_result
 
 Isolation = Literal["loop", "thread", "process"]
 
@@ -23,13 +23,13 @@ Isolation = Literal["loop", "thread", "process"]
 class Handler:
     """The function behind a task. UsageError for what cannot be a handler, with the `def` line to write."""
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[..., Any], custom: CustomReader | None = None) -> None:
         _refuse_unfit(fn)
         self.fn = fn
         self.is_async = inspect.iscoroutinefunction(fn)
         self.place = _place(fn)
         """file:line, for messages."""
-        self.arguments = Arguments(fn, job_type=Job)
+        self.arguments = Arguments(fn, job_type=Job, custom=custom)
         """Their types are read at first use; UsageError then names an annotation that cannot be found."""
 
     @property
@@ -49,12 +49,21 @@ class Handler:
             return None, None
         try:
             return encode_result(value), None
-        except PayloadError as error:
+        except (PayloadError, UsageError) as error:
             return None, f"result not storable: {error}"
 
     def decode_result(self, data: bytes | None) -> object:
         """A stored result as the return annotation says; plain JSON where it says nothing that can be read."""
         return None if data is None else decode_result(data, self._result_kind)
+
+    @cached_property
+    def may_return_nothing(self) -> bool:
+        """Whether the return annotation, or its absence, admits None."""
+        try:
+            msgspec.convert(None, self._result_kind)
+        except msgspec.ValidationError:
+            return False
+        return True
 
     @cached_property
     def _result_kind(self) -> Any:

@@ -8,13 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from duly.client.client import Client
 from duly.client.queue import Queue
+from duly.client.unique import as_unique
 from duly.core.defaults import MAX_PRIORITY, MIN_PRIORITY
 from duly.core.durations import Duration, parse_duration
 from duly.core.errors import UsageError
+from duly.core.keys import Unique
 from duly.core.names import check_name
+
+if TYPE_CHECKING:
+    from duly.client.draft import Draft
 
 MAX_TAGS = 20
 
@@ -34,6 +40,14 @@ class Options:
     tenant: str | None = None
     correlation_id: str | None = None
     tags: tuple[str, ...] | None = None
+    unique_key: str | Unique | None = None
+    """Text: the key alone, under the scope that the task declares."""
+    idempotency_key: str | None = None
+    version: int | None = None
+    then: tuple[Draft[Any], ...] | None = None
+    on_dead: tuple[Draft[Any], ...] | None = None
+    client: Client | None = None
+    """Another store than the task's App has."""
 
     def merged(self, later: Options) -> Options:
         """These with what `later` says on top; its delay replaces a run_at and the other way round."""
@@ -63,6 +77,12 @@ def read_options(
     tenant: str | None,
     correlation_id: str | None,
     tags: Iterable[str] | None,
+    unique_key: str | Unique | None,
+    idempotency_key: str | None,
+    version: int | None,
+    then: tuple[Draft[Any], ...] | None,
+    on_dead: tuple[Draft[Any], ...] | None,
+    client: Client | None,
 ) -> Options:
     """Check what a caller wrote. UsageError with the text to write instead."""
     if delay is not None and run_at is not None:
@@ -79,7 +99,36 @@ def read_options(
         tenant=None if tenant is None else check_name("tenant", tenant),
         correlation_id=None if correlation_id is None else check_name("correlation id", correlation_id),
         tags=None if tags is None else tag_names(tags),
+        unique_key=None if unique_key is None else _unique_key(unique_key),
+        idempotency_key=None if idempotency_key is None else _idempotency_key(idempotency_key),
+        version=None if version is None else _version(version),
+        then=then,
+        on_dead=on_dead,
+        client=client,
     )
+
+
+def _unique_key(said: str | Unique) -> str | Unique:
+    unique = as_unique(said, "unique_key")
+    return unique.key if isinstance(said, str) else unique
+
+
+def _idempotency_key(key: object) -> str:
+    if not isinstance(key, str):
+        raise UsageError(f"idempotency_key={key!r:.80} is no text; write idempotency_key='receipt:7'")
+    try:
+        return check_name("key", key)
+    except UsageError as error:
+        raise UsageError(f"idempotency_key: {error}") from None
+
+
+def _version(version: object) -> int:
+    if isinstance(version, bool) or not isinstance(version, int) or not -(2**63) <= version < 2**63:
+        raise UsageError(
+            f"version={version!r:.80} is no whole number of 64 bits; write the row's version, or its time of change "
+            "in microseconds"
+        )
+    return version
 
 
 def queue_name(queue: str | Queue) -> str:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import cast
+from urllib.parse import unquote, urlsplit
 
 from duly.core.durations import Duration, parse_duration, parse_size
 from duly.core.errors import UsageError
@@ -48,6 +50,22 @@ def size(value: object, name: str) -> int:
 
 def optional_size(value: object, name: str) -> int | None:
     return None if _is_off(value) else size(value, name)
+
+
+def folder_url(value: object, name: str) -> Path | None:
+    """A folder as `file:///…`; relative ones would be another one for every process."""
+    if _is_off(value):
+        return None
+    said = text(value, name)
+    parts = urlsplit(said)
+    path = Path(unquote(parts.path))
+    if parts.scheme != "file" or parts.netloc not in {"", "localhost"} or parts.query or parts.fragment:
+        raise UsageError(f"{name}={said!r} is no folder; write file:///var/lib/duly/blobs")
+    if not path.is_absolute() or "\0" in str(path):
+        raise UsageError(
+            f"{name}={said!r} has no absolute path; three slashes begin one: file:///var/lib/duly/blobs"
+        )
+    return path
 
 
 def count(value: object, name: str) -> int:

@@ -21,6 +21,7 @@ from duly.client.setting_types import (
     choice,
     count,
     duration,
+    folder_url,
     name_list,
     optional_count,
     optional_size,
@@ -84,6 +85,7 @@ READERS: Final[dict[str, Reader]] = {
     "max_memory": Reader(optional_size, None),
     "max_payload": Reader(size, defaults.MAX_PAYLOAD),
     "max_nesting": Reader(count, defaults.MAX_NESTING),
+    "blobs": Reader(folder_url, None),
     "keep": Reader(span, defaults.KEEP),
     "keep_dead": Reader(duration, defaults.KEEP_DEAD),
     "log": Reader(choice("text", "json"), None),
@@ -129,6 +131,8 @@ class Settings:
     max_memory: int | None
     max_payload: int
     max_nesting: int
+    blobs: Path | None
+    """Where the content of blobs lies; None: there are none."""
     keep: timedelta
     keep_dead: timedelta
     log: Literal["text", "json"] | None

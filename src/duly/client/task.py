@@ -28,13 +28,17 @@ from duly.client.declaration import Ack, Declaration
 from duly.client.draft import Draft
 from duly.client.enqueue import aenqueue_one, enqueue_one
 from duly.client.enqueued import Enqueued
+from duly.client.followups import read_follow_ups
 from duly.client.handler import Handler, Isolation
 from duly.client.job import Job, local_job
 from duly.client.options import NOTHING, Options, read_options
 from duly.client.queue import Queue
+from duly.client.twins import HasClient
 from duly.core.backoff import Backoff
 from duly.core.classify import Rule
 from duly.core.durations import Duration
+from duly.core.errors import UsageError
+from duly.core.keys import Unique
 from duly.core.payload import Arguments
 
 P = ParamSpec("P")
@@ -83,8 +87,8 @@ class Task(Generic[P, T]):
         return await aenqueue_one(self.draft(*args, **kwargs))
 
     def draft(self, *args: P.args, **kwargs: P.kwargs) -> Draft[T]:
-        """Describe a job without storing it: for `App.enqueue_many`."""
-        return Draft(self._client, self._declaration, self._options, args, kwargs)
+        """Describe a job without storing it: for `App.enqueue_many`, `then=` and `on_dead=`."""
+        return Draft(self._options.client or self._client, self._declaration, self._options, args, kwargs)
 
     def using(
         self,
@@ -98,8 +102,14 @@ class Task(Generic[P, T]):
         attempts: int | None = None,
         priority: int | None = None,
         tenant: str | None = None,
+        unique_key: str | Unique | None = None,
+        idempotency_key: str | None = None,
+        version: int | None = None,
         correlation_id: str | None = None,
         tags: Iterable[str] | None = None,
+        then: Iterable[Draft[Any]] | None = None,
+        on_dead: Iterable[Draft[Any]] | None = None,
+        app: HasClient | None = None,
     ) -> Self:
         """This task with other options for its next jobs; several calls merge, the last one wins.
 
@@ -113,8 +123,16 @@ class Task(Generic[P, T]):
             attempts: failed attempts before it is dead; 1 means no retry.
             priority: lower is more urgent; 100 is the default.
             tenant: whose work it is.
+            unique_key: at most one live job of this task and tenant has it, as "order:7" or Unique("order:7",
+                scope="live"); literal, in place of the task's own template.
+            idempotency_key: names the request: for 30 days a repeat returns the first job, and is KeyReused with other
+                arguments. After a broken connection the client repeats it by itself.
+            version: with a unique key: skipped as stale once a job of the key with a higher version has completed.
             correlation_id: follows the work from job to job; inside a handler it is inherited.
             tags: words to find it by.
+            then: drafts to store in the transaction that completes it; RESULT in their arguments becomes its result.
+            on_dead: drafts to store in the transaction in which it goes dead.
+            app: store it there instead, as `jobs.at(url)`.
 
         """
         said = read_options(
@@ -129,6 +147,12 @@ class Task(Generic[P, T]):
             tenant=tenant,
             correlation_id=correlation_id,
             tags=tags,
+            unique_key=unique_key,
+            idempotency_key=idempotency_key,
+            version=version,
+            then=None if then is None else read_follow_ups(then, "then"),
+            on_dead=None if on_dead is None else read_follow_ups(on_dead, "on_dead"),
+            client=None if app is None else self._other(app),
         )
         changed = copy(self)
         changed._options = self._options.merged(said)
@@ -179,6 +203,11 @@ class Task(Generic[P, T]):
         return self._declaration.priority
 
     @property
+    def unique(self) -> Unique | None:
+        """At most one live job per key: a template over its arguments."""
+        return None if self._declaration.unique is None else self._declaration.unique.unique
+
+    @property
     def expires(self) -> timedelta | None:
         return self._declaration.expires
 
@@ -208,6 +237,14 @@ class Task(Generic[P, T]):
 
     def __repr__(self) -> str:
         return f"<Task {self.name} in {self.queue}, {self.handler.place}>"
+
+    def _other(self, app: HasClient) -> Client:
+        client = getattr(app, "client", None)
+        if not isinstance(client, Client):
+            raise UsageError(f"app={app!r:.80} is no App; write app=jobs.at(url)")
+        if client.registry is not self._client.registry:
+            raise UsageError(f"app={app!r} does not know the task {self.name!r}; write app=jobs.at(url)")
+        return client
 
     def _run(self, *args: Any, **kwargs: Any) -> T:
         if not self.takes_job:

@@ -13,8 +13,10 @@ import msgspec
 
 from duly.core.defaults import MAX_NESTING, MAX_PAYLOAD
 from duly.core.durations import format_size
-from duly.core.errors import PayloadError
-from duly.core.unstorable import Fault, advice, fault_in, is_pydantic, key_step
+from duly.core.errors import PayloadError, UsageError
+from duly.core.job import RESULT_MARK
+from duly.core.placeholder import Placeholder
+from duly.core.unstorable import Custom, Fault, advice, fault_in, is_pydantic, key_step
 
 Subject = Literal["argument", "result"]
 PLAIN: Final = (str, int, float)
@@ -35,6 +37,20 @@ class Bounds:
 
 
 def _write(value: object) -> object:
+    if isinstance(value, Placeholder):
+        raise UsageError(
+            "RESULT stands for the result of the job before: write it in a draft of then=[…] and nowhere else"
+        )
+    return _written(value)
+
+
+def _write_marks(value: object) -> object:
+    return msgspec.Raw(RESULT_MARK) if isinstance(value, Placeholder) else _written(value)
+
+
+def _written(value: object) -> object:
+    if isinstance(value, Custom):
+        return value.to_json()
     if isinstance(value, PurePath):
         return str(value)
     if is_pydantic(type(value)):
@@ -78,18 +94,27 @@ def _validated(kind: type, data: bytes) -> object:
 
 
 def readable(kind: type) -> bool:
-    """Tell whether `read` knows a class."""
-    return kind is object or is_pydantic(kind) or issubclass(kind, (PurePath, *PLAIN))
+    """Tell whether `read` or a reader of the layers above knows a class."""
+    return kind is object or is_pydantic(kind) or issubclass(kind, (PurePath, Custom, *PLAIN))
 
 
 ENCODER: Final = msgspec.json.Encoder(enc_hook=_write)
+MARKING_ENCODER: Final = msgspec.json.Encoder(enc_hook=_write_marks)
+"""Writes RESULT_MARK for RESULT; what it makes of such a value is no JSON until a store puts the result in."""
 
 
-def encode_value(value: object, bounds: Bounds, subject: Subject) -> bytes:
-    """Write a value as JSON within its bounds; raise PayloadError with the path of what does not fit."""
+def encode_value(
+    value: object, bounds: Bounds, subject: Subject, encoder: msgspec.json.Encoder = ENCODER
+) -> bytes:
+    """Write a value as JSON within its bounds; raise PayloadError with the path of what does not fit.
+
+    UsageError for RESULT where the encoder knows none, and for a value that cannot be stored here.
+    """
     wrapped = 1 if subject == "argument" else 0  # the object {parameter: value} around the arguments
     try:
-        data = ENCODER.encode(value)
+        data = encoder.encode(value)
+    except UsageError:
+        raise
     except Exception as error:  # what a user's own classes raise while they are read
         fault = explained(value, bounds, subject)
         raise refusal(fault or Fault(f"cannot be written as JSON: {error}"), subject) from error
@@ -137,12 +162,14 @@ def too_large(size: int, value: object, bounds: Bounds, subject: Subject) -> Pay
             path="result",
         )
     sizes = (
-        {name: len(ENCODER.encode(part)) for name, part in value.items()} if isinstance(value, dict) else {}
+        {name: len(MARKING_ENCODER.encode(part)) for name, part in value.items()}
+        if isinstance(value, dict)
+        else {}
     )
     largest = max(sizes, key=lambda name: sizes[name], default="")
     return PayloadError(
         f"the arguments take {format_size(size)}, most of it '{largest}' ({format_size(sizes.get(largest, size))}); "
-        f"at most {limit} are stored: pass a path or an id, and read it in the handler",
+        f"at most {limit} are stored: pass a path or Blob.of(path), or an id, and read it in the handler",
         path=largest,
     )
 

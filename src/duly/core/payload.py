@@ -3,8 +3,9 @@
 Owns the way from a call to bytes and back; knows neither stores nor who runs the handler.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from types import NoneType, UnionType
 from typing import Any, Final, NamedTuple, Union, get_args, get_origin
 
@@ -13,6 +14,7 @@ import msgspec
 from duly.core.changes import changed
 from duly.core.encoding import (
     ENCODER,
+    MARKING_ENCODER,
     Bounds,
     decode_value,
     encode_value,
@@ -23,8 +25,9 @@ from duly.core.encoding import (
     too_large,
 )
 from duly.core.errors import PayloadError, UsageError
+from duly.core.job import RESULT_MARK
 from duly.core.signature import HandlerSignature, written
-from duly.core.unstorable import is_row
+from duly.core.unstorable import Custom, is_row
 
 __all__ = ["Arguments", "Bounds", "decode_result", "encode_result"]
 
@@ -32,6 +35,11 @@ _SCALARS: Final[frozenset[type]] = frozenset({str, int, bool, float, NoneType})
 _BOUNDS: Final = Bounds()
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
+_UNKNOWN: Final = re.compile("Object contains unknown field `(.*)`")
+_MISSING: Final = re.compile("Object missing required field `(.*)`")
+
+CustomReader = Callable[[type, object], object]
+"""From plain JSON to a Custom of the given class; ValueError for what is none."""
 
 
 class _Shape(NamedTuple):
@@ -41,6 +49,7 @@ class _Shape(NamedTuple):
     names: tuple[str, ...]
     positional: int
     required: frozenset[str]
+    types: dict[str, Any]
     exact: dict[str, frozenset[type]]
     """Types whose values need no proof that they come back unchanged."""
     open: frozenset[str]
@@ -59,8 +68,11 @@ class Arguments:
     An aware datetime arrives as the same instant with the same offset, no longer in its named zone.
     """
 
-    def __init__(self, fn: Callable[..., object], *, job_type: type) -> None:
+    def __init__(
+        self, fn: Callable[..., object], *, job_type: type, custom: CustomReader | None = None
+    ) -> None:
         self._signature = HandlerSignature.of(fn, job_type)
+        self._hook = read if custom is None else partial(_read_any, custom)
         self._shape: _Shape | None = None
 
     @property
@@ -78,6 +90,12 @@ class Arguments:
         """The parameters without a default."""
         return self._known().required
 
+    def filled(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
+        """The call's arguments by name, with the defaults of those left out; UsageError when it does not fit."""
+        named = self._bound(self._shape or self._known(), args, kwargs)
+        parameters = self._signature.signature.parameters
+        return {name: named.get(name, parameters[name].default) for name in self.names}
+
     def encode(
         self, args: tuple[object, ...], kwargs: Mapping[str, object], bounds: Bounds = _BOUNDS
     ) -> bytes:
@@ -89,28 +107,74 @@ class Arguments:
         named = self._bound(shape, args, kwargs)
         for name, value in named.items():
             if type(value) not in shape.exact[name]:
-                return _proved(shape, named, bounds)
+                return _proved(shape.decoder, shape, named, bounds)
             if isinstance(value, (int, float)) and not _LEAST <= value <= _MOST:
-                return _proved(shape, named, bounds)
+                return _proved(shape.decoder, shape, named, bounds)
         try:
             data = ENCODER.encode(named)
         except UnicodeEncodeError:
-            return _proved(shape, named, bounds)
+            return _proved(shape.decoder, shape, named, bounds)
         if len(data) > bounds.max_bytes:
             raise too_large(len(data), named, bounds, "argument")
+        return data
+
+    def encode_marked(
+        self, args: tuple[object, ...], kwargs: Mapping[str, object], bounds: Bounds = _BOUNDS
+    ) -> bytes:
+        """As `encode`, with RESULT_MARK wherever RESULT stands; such an argument is proved when its job runs."""
+        shape = self._shape or self._known()
+        named = self._bound(shape, args, kwargs)
+        data = encode_value(named, bounds, "argument", MARKING_ENCODER)
+        if RESULT_MARK not in data:
+            return self.encode(args, kwargs, bounds)
+        known = {
+            name: value
+            for name, value in named.items()
+            if RESULT_MARK not in encode_value({name: value}, bounds, "argument", MARKING_ENCODER)
+        }
+        _proved(self._lenient, shape, known, bounds)
         return data
 
     def decode(self, data: bytes | str) -> dict[str, Any]:
         """Return the stored arguments as the handler's types; raise PayloadError with the path of what does not fit."""
         shape = self._shape or self._known()
-        found = decode_value(data, shape.decoder.decode, "argument")
+        try:
+            found = decode_value(data, shape.decoder.decode, "argument")
+        except PayloadError as error:
+            raise self._of_another_release(error) from error.__cause__
         named = ((name, getattr(found, name)) for name in shape.names)
         return {name: value for name, value in named if value is not msgspec.UNSET}
 
     def _known(self) -> _Shape:
         if self._shape is None:
-            self._shape = _read(self._signature)
+            self._shape = _read(self._signature, self._hook)
         return self._shape
+
+    @cached_property
+    def _lenient(self) -> msgspec.json.Decoder[Any]:
+        """Reads calls of which some arguments are not known yet."""
+        return _decoder(self._known().types, frozenset(), self._hook)
+
+    def _of_another_release(self, error: PayloadError) -> PayloadError:
+        """The error itself, or a clearer one where a release that takes other parameters stored the arguments."""
+        cause, handler = str(error.__cause__), self._signature.name
+        takes = ", ".join(self.names) or "nothing"
+        if found := _UNKNOWN.fullmatch(cause):
+            name = found.group(1)
+            return PayloadError(
+                f"argument '{name}' is not among what {handler}() takes ({takes}): another release enqueued this job; "
+                f"give {handler}() a parameter '{name}' with a default, or let a worker of that release run it, "
+                "then redrive it",
+                path=name,
+            )
+        if found := _MISSING.fullmatch(cause):
+            name = found.group(1)
+            return PayloadError(
+                f"argument '{name}', which {handler}() requires, is not among those stored: another release enqueued "
+                f"this job; give '{name}' a default, then redrive it",
+                path=name,
+            )
+        return error
 
     def _bound(
         self, shape: _Shape, args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -131,10 +195,12 @@ class Arguments:
         return named
 
 
-def _proved(shape: _Shape, named: dict[str, object], bounds: Bounds) -> bytes:
+def _proved(
+    decoder: msgspec.json.Decoder[Any], shape: _Shape, named: dict[str, object], bounds: Bounds
+) -> bytes:
     data = encode_value(named, bounds, "argument")
     try:
-        found = decode_value(data, shape.decoder.decode, "argument")
+        found = decode_value(data, decoder.decode, "argument")
     except PayloadError:
         # JSON has null where there was NaN, for one: the value itself says more than what became of it.
         if fault := explained(named, bounds, "argument"):
@@ -146,23 +212,33 @@ def _proved(shape: _Shape, named: dict[str, object], bounds: Bounds) -> bytes:
     return data
 
 
-def _read(signature: HandlerSignature) -> _Shape:
-    taken = signature.read()
-    opened = frozenset(name for name, kind in taken.types.items() if _has_open_part(signature, name, kind))
+def _read_any(custom: CustomReader, kind: type, value: object) -> object:
+    return custom(kind, value) if issubclass(kind, Custom) else read(kind, value)
+
+
+def _decoder(
+    types: Mapping[str, Any], required: frozenset[str], hook: CustomReader
+) -> msgspec.json.Decoder[Any]:
     fields = [
-        (name, kind) if name in taken.required else (name, kind, msgspec.UNSET)
-        for name, kind in taken.types.items()
+        (name, kind) if name in required else (name, kind, msgspec.UNSET) for name, kind in types.items()
     ]
     # The class is made of the user's own annotations: msgspec checks a whole call in one pass over it.
     struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+    return msgspec.json.Decoder(struct, dec_hook=hook)
+
+
+def _read(signature: HandlerSignature, hook: CustomReader) -> _Shape:
+    taken = signature.read()
+    opened = frozenset(name for name, kind in taken.types.items() if _has_open_part(signature, name, kind))
     return _Shape(
         takes_job=taken.takes_job,
         names=tuple(taken.types),
         positional=taken.positional,
         required=taken.required,
+        types=taken.types,
         exact={name: _exact(kind) for name, kind in taken.types.items()},
         open=opened,
-        decoder=msgspec.json.Decoder(struct, dec_hook=read),
+        decoder=_decoder(taken.types, taken.required, hook),
     )
 
 

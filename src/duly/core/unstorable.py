@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, MappingView, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -27,9 +28,21 @@ from uuid import UUID
 
 import msgspec
 
+from duly.core.placeholder import Placeholder
+
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 # 640 digits: the lowest limit on reading integers that any Python can be set to.
 _MOST_BITS: Final = 2_126
+
+
+class Custom(ABC):
+    """A value of the layers above that knows its own form in JSON."""
+
+    @abstractmethod
+    def to_json(self) -> object:
+        """What to write in its place. UsageError where it cannot be stored."""
+
+
 _FINE_LEAVES: Final = (
     bool,
     bytes,
@@ -42,6 +55,8 @@ _FINE_LEAVES: Final = (
     PurePath,
     msgspec.UnsetType,
     msgspec.Raw,
+    Custom,
+    Placeholder,
 )
 _LOCKS: Final = frozenset({"lock", "Lock", "RLock", "_RLock", "Semaphore", "Condition", "Barrier", "Event"})
 

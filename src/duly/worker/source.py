@@ -54,6 +54,9 @@ def load_app(reference: str) -> AppLike:
         raise UsageError(f"{reference!r} is no module; write {dotted}{':' + name if name else ''}")
     module = _import(module_name)
     found = _named(module, name) if name else _only(module)
+    if not found.client.main:
+        # Its handlers would enqueue into the other store, where their attempt is not known.
+        raise UsageError(f"{reference!r} is made by at(url): name the App itself, and the store with --url")
     found.load()
     return found
 
@@ -119,7 +122,8 @@ def _only(module: ModuleType) -> AppLike:
 
 
 def _apps(module: ModuleType) -> dict[str, AppLike]:
-    return {name: value for name, value in vars(module).items() if _is_app(value)}
+    named = {name: value for name, value in vars(module).items() if _is_app(value)}
+    return {name: app for name, app in named.items() if app.client.main}
 
 
 def _is_app(value: object) -> TypeGuard[AppLike]:

@@ -1,0 +1,205 @@
+"""What an App declares: queues and tasks, and what surrounds every attempt. Opens nothing and reads no setting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+
+from duly.client.client import Client
+from duly.client.declaration import Ack, Declaration
+from duly.client.handler import Handler
+from duly.client.job import Job
+from duly.client.options import attempt_count, queue_name, urgency
+from duly.client.queue import Queue
+from duly.client.registry import nearest
+from duly.client.surroundings import AroundFunction, LifespanFunction, check_around, check_lifespan
+from duly.client.task import Task, TaskDecorator
+from duly.client.unique import UniqueTemplate
+from duly.core.backoff import Backoff
+from duly.core.classify import Rule, check_rules
+from duly.core.defaults import PRIORITY, QUEUE
+from duly.core.durations import Duration, parse_duration
+from duly.core.errors import NotFound, UsageError
+from duly.core.keys import Unique
+from duly.core.names import check_name
+
+P = ParamSpec("P")
+T = TypeVar("T")
+A = TypeVar("A", bound=AroundFunction)
+L = TypeVar("L", bound=LifespanFunction)
+
+
+class Declaring:
+    """The part of `App` that registers."""
+
+    client: Client
+    around_functions: list[AroundFunction]
+    lifespan_functions: list[LifespanFunction]
+
+    def queue(
+        self,
+        name: str,
+        *,
+        owner: str | None = None,
+        keep: Duration | None = None,
+        keep_dead: Duration | None = None,
+    ) -> Queue:
+        """Declare a queue; `default` exists undeclared.
+
+        Args:
+            name: letters, digits and most signs; no comma, colon or blank.
+            owner: whom its dead letters concern, as "growth@shop".
+            keep: how long finished jobs are kept; "24h" unless DULY_KEEP says otherwise.
+            keep_dead: how long dead letters are kept; "30d" unless DULY_KEEP_DEAD says otherwise.
+
+        """
+        self._refuse_elsewhere()
+        queue = Queue(
+            check_name("queue", name),
+            owner=None if owner is None else check_name("actor", owner),
+            keep=None if keep is None else parse_duration(keep, "keep"),
+            keep_dead=None if keep_dead is None else parse_duration(keep_dead, "keep_dead", positive=True),
+        )
+        self.client.registry.add_queue(queue)
+        return queue
+
+    @overload
+    def task(self, fn: Callable[Concatenate[Job, P], T], /) -> Task[P, T]: ...
+    @overload
+    def task(self, fn: Callable[P, T], /) -> Task[P, T]: ...
+    @overload
+    def task(
+        self,
+        *,
+        name: str | None = None,
+        aliases: Iterable[str] = (),
+        queue: str | Queue = QUEUE,
+        timeout: Duration | None = None,
+        attempts: int | None = None,
+        backoff: Backoff | None = None,
+        permanent: Iterable[Rule] = (),
+        transient: Iterable[Rule] = (),
+        priority: int = PRIORITY,
+        isolation: str = "auto",
+        ack: Ack = "success",
+        unique: str | Unique | None = None,
+        expires: Duration | None = None,
+    ) -> TaskDecorator: ...
+    def task(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        aliases: Iterable[str] = (),
+        queue: str | Queue = QUEUE,
+        timeout: Duration | None = None,
+        attempts: int | None = None,
+        backoff: Backoff | None = None,
+        permanent: Iterable[Rule] = (),
+        transient: Iterable[Rule] = (),
+        priority: int = PRIORITY,
+        isolation: str = "auto",
+        ack: Ack = "success",
+        unique: str | Unique | None = None,
+        expires: Duration | None = None,
+    ) -> Any:
+        """Register a function as a task, as `@jobs.task` or `@jobs.task(queue=…)`; it stays callable.
+
+        Args:
+            name: what its jobs are stored under; the function's bare name unless given.
+            aliases: former names, so that jobs stored before a renaming still run.
+            queue: a declared queue.
+            timeout: the longest one attempt may take.
+            attempts: failed attempts before a job is dead; 1 means no retry.
+            backoff: how long failed jobs wait.
+            permanent: errors that no retry can help, as classes or functions of the error; the most specific wins.
+            transient: errors worth another attempt.
+            priority: lower is more urgent.
+            isolation: "auto" is the event loop for `async def` and a thread for `def`; "process" is a killable child.
+            ack: "success" runs a job at least once; "start" at most once: a lost attempt is not repeated.
+            unique: at most one live job per key, a template over the arguments as "order:{order_id}": in the queue, or
+                with Unique("order:{order_id}", scope="live") until it has ended.
+            expires: counted from the due time: not started by then, a job is skipped.
+
+        """
+        self._refuse_elsewhere()
+        declare = self._declarer(
+            name=name,
+            aliases=aliases,
+            queue=queue_name(queue),
+            timeout=None if timeout is None else parse_duration(timeout, "timeout", positive=True),
+            attempts=None if attempts is None else attempt_count(attempts),
+            backoff=backoff,
+            permanent=tuple(permanent),
+            transient=tuple(transient),
+            priority=urgency(priority),
+            isolation=isolation,
+            ack=ack,
+            unique=unique,
+            expires=None if expires is None else parse_duration(expires, "expires", positive=True),
+        )
+        return declare if fn is None else declare(fn)
+
+    def around(self, fn: A) -> A:
+        """Run a generator around every attempt: it takes the job, yields once, and sees the attempt's error there."""
+        self.around_functions.append(check_around(fn))
+        return fn
+
+    def lifespan(self, fn: L) -> L:
+        """Run a generator once in every process that runs handlers: before its first and after its last attempt."""
+        self.lifespan_functions.append(check_lifespan(fn))
+        return fn
+
+    @property
+    def tasks(self) -> Mapping[str, Task[..., Any]]:
+        return self.client.registry.tasks
+
+    @property
+    def queues(self) -> Mapping[str, Queue]:
+        return self.client.registry.queues
+
+    def find_task(self, name: str) -> Task[..., Any]:
+        """The task of this name or alias. NotFound names the nearest one."""
+        task = self.client.registry.find(name)
+        if task is None:
+            raise NotFound(f"no task is named {name!r}{nearest(name, self.tasks)}", kind="task", name=name)
+        return task
+
+    def _refuse_elsewhere(self) -> None:
+        if not self.client.main:
+            raise UsageError("jobs.at(url) has the queues and tasks of jobs; declare them there")
+
+    def _declarer(
+        self,
+        *,
+        name: str | None,
+        aliases: Iterable[str],
+        isolation: str,
+        unique: str | Unique | None,
+        **policy: Any,
+    ) -> Callable[..., Any]:
+        if isinstance(aliases, str):
+            raise UsageError(f"aliases={aliases!r} is one text; write aliases=[{aliases!r}]")
+        former = tuple(check_name("task", alias) for alias in aliases)
+        if policy["ack"] not in {"success", "start"}:
+            raise UsageError(f"ack={policy['ack']!r} is neither 'success' nor 'start'")
+        check_rules(policy["permanent"], policy["transient"])
+
+        def declare(fn: Callable[..., Any]) -> Task[..., Any]:
+            if isinstance(fn, Task):
+                raise UsageError(f"{fn.name} is a task already; remove the second @jobs.task")
+            handler = Handler(fn, self.client.blobs.read)
+            named = handler.task_name(name)
+            declaration = Declaration(
+                name=named,
+                aliases=former,
+                handler=handler,
+                isolation=handler.isolation(isolation),
+                unique=None if unique is None else UniqueTemplate.of(named, unique),
+                **policy,
+            )
+            task: Task[..., Any] = Task(self.client, declaration)
+            self.client.registry.add_task(task)
+            return task
+
+        return declare

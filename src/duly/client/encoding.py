@@ -1,0 +1,161 @@
+"""From a draft to the job that a store takes: its arguments as JSON, its keys, and the drafts that follow it.
+
+Blobs among the arguments are stored on the way. Knows no connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from duly.client.blobs import Unstored, stowing
+from duly.client.client import Client
+from duly.client.draft import Draft
+from duly.client.job import Job
+from duly.client.unique import stored_form
+from duly.core.errors import DulyError, PayloadError, UsageError
+from duly.core.job import NewJob, Token, UniqueKey
+from duly.core.keys import Unique, idempotency_digest
+
+
+def new_job(draft: Draft[Any], inside: Job | None, client: Client | None = None) -> NewJob:
+    """Check a draft and encode it; blocks only to store blobs. PayloadError names the argument; UsageError says what
+    to write."""
+    client = client or draft.client
+    references: list[str] | None = None
+    while True:
+        try:
+            return _job(draft, inside, client, references)
+        except Unstored as missing:
+            client.call(client.blobs.stow, missing.blob)
+            references = []
+
+
+async def anew_job(draft: Draft[Any], inside: Job | None, client: Client | None = None) -> NewJob:
+    """As `new_job`, without blocking the loop."""
+    client = client or draft.client
+    references: list[str] | None = None
+    while True:
+        try:
+            return _job(draft, inside, client, references)
+        except Unstored as missing:
+            await client.acall(client.blobs.stow, missing.blob)
+            references = []
+
+
+def _job(draft: Draft[Any], inside: Job | None, client: Client, references: list[str] | None) -> NewJob:
+    correlation_id = draft.options.correlation_id
+    holder = None
+    if inside is not None:
+        holder = _holder(inside, client)
+        correlation_id = correlation_id or inside.correlation_id or None
+    if references is None:
+        # Nearly no job has blobs: the first try is without them, and fails at the first one.
+        return _encoded(draft, client, (), correlation_id, holder, marks=False)
+    with stowing(client.blobs, references):
+        return _encoded(draft, client, references, correlation_id, holder, marks=False)
+
+
+def _holder(inside: Job, client: Client) -> Token | None:
+    """The running attempt, where it stands in the store that is written to: another store cannot look for it."""
+    return inside.token if client.main and client.registry.find(inside.task) is not None else None
+
+
+def _encoded(
+    draft: Draft[Any],
+    client: Client,
+    references: Sequence[str],
+    correlation_id: str | None,
+    holder: Token | None,
+    *,
+    marks: bool,
+) -> NewJob:
+    declaration, options, settings = draft.declaration, draft.options, client.settings
+    arguments = declaration.handler.arguments
+    queue = options.queue or declaration.queue
+    client.registry.check_queue(queue, f"task {declaration.name!r}")
+    encode = arguments.encode_marked if marks else arguments.encode
+    args = encode(draft.args, draft.kwargs, settings.bounds)
+    tenant = options.tenant or ""
+    key = options.idempotency_key
+    then: tuple[NewJob, ...] = ()
+    on_dead: tuple[NewJob, ...] = ()
+    if options.then or options.on_dead:
+        then = _follow_ups(options.then or (), "then", client, references)
+        on_dead = _follow_ups(options.on_dead or (), "on_dead", client, references)
+    return NewJob(
+        queue=queue,
+        task=declaration.name,
+        args=args,
+        priority=declaration.priority if options.priority is None else options.priority,
+        delay=options.delay,
+        run_at=options.run_at,
+        expires=options.expires or declaration.expires,
+        timeout=options.timeout,
+        attempts=options.attempts,
+        tenant=tenant,
+        tags=options.tags or (),
+        correlation_id=correlation_id,
+        holder=holder,
+        idempotency=None if key is None else idempotency_digest(declaration.name, tenant, key),
+        unique=_unique(draft, tenant),
+        version=options.version,
+        then=then,
+        on_dead=on_dead,
+        blobs=tuple(dict.fromkeys(references)),
+    )
+
+
+def _unique(draft: Draft[Any], tenant: str) -> UniqueKey | None:
+    declaration, said = draft.declaration, draft.options.unique_key
+    template = declaration.unique
+    if said is None and template is None:
+        if draft.options.version is not None:
+            raise UsageError(
+                f"{draft}: version={draft.options.version} is compared among the jobs of one unique key; "
+                "add unique_key='…', or unique= to the task"
+            )
+        return None
+    if isinstance(said, Unique):
+        unique = said
+    elif template is None:
+        unique = Unique(said or "")
+    elif said is not None:
+        unique = Unique(said, template.unique.scope, template.unique.on_conflict)
+    else:
+        template.check(declaration.handler.arguments)
+        unique = template.fill(declaration.handler.arguments.filled(draft.args, draft.kwargs))
+    return stored_form(unique, declaration.name, tenant)
+
+
+def _follow_ups(
+    drafts: tuple[Draft[Any], ...], name: str, client: Client, references: Sequence[str]
+) -> tuple[NewJob, ...]:
+    return tuple(
+        _follow_up(draft, f"{name}[{number}]", client, references, marks=name == "then")
+        for number, draft in enumerate(drafts)
+    )
+
+
+def _follow_up(
+    draft: Draft[Any], place: str, client: Client, references: Sequence[str], *, marks: bool
+) -> NewJob:
+    if draft.client.registry is not client.registry:
+        raise UsageError(f"{place}, {draft}, belongs to another App")
+    if draft.options.client not in {None, client}:
+        raise UsageError(f"{place}, {draft}, is for another store; a follow-up is stored where its job ends")
+    own: list[str] = []
+    try:
+        with stowing(client.blobs, own) if isinstance(references, list) else nullcontext():
+            job = _encoded(draft, client, own, draft.options.correlation_id, None, marks=marks)
+    except Unstored:
+        raise
+    except PayloadError as error:
+        raise PayloadError(f"{place}, {draft}: {error}", path=error.path) from error
+    except DulyError as error:
+        raise type(error)(f"{place}, {draft}: {error}") from error
+    if isinstance(references, list):
+        # They have to last until the follow-up is stored itself, so that they are its parent's, too.
+        references.extend(own)
+    return job
