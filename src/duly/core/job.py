@@ -88,6 +88,8 @@ class Stored(Struct, frozen=True):
     outcome: Outcome
     run_at: datetime | None = None
     """None when the job is ready at once."""
+    pending: bool = False
+    """Stored in a caller's transaction that has yet to commit."""
 
 
 class Counters(Struct, frozen=True):

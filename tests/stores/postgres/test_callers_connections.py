@@ -149,12 +149,15 @@ async def test_blocking_and_async_connections_are_told_apart(store: PostgresStor
                 await store.aenqueue_on(blocking, [JOB])
 
 
-def test_autocommit_without_a_transaction_is_refused_with_the_fix(store: PostgresStore, url: str) -> None:
-    with (
-        psycopg.connect(url, autocommit=True) as connection,
-        pytest.raises(ConnectionMismatch, match=r"with connection.transaction\(\)"),
-    ):
-        store.enqueue_on(connection, [JOB])
+def test_autocommit_without_a_transaction_stores_at_once_and_says_so(store: PostgresStore, url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        (stored,) = store.enqueue_on(connection, [JOB])
+        with connection.transaction():
+            (pending,) = store.enqueue_on(connection, [JOB])
+
+            assert states(store, [stored.id, pending.id]) == [State.ready, None]
+
+    assert (stored.pending, pending.pending) == (False, True)
 
 
 def test_a_failed_transaction_is_said_to_have_failed(store: PostgresStore, url: str) -> None:

@@ -54,14 +54,26 @@ def test_legacy_mode_joins_what_the_caller_has_begun(store: SQLiteStore, connect
     assert connection.execute("select count(*) from orders").fetchone() == (0,)
 
 
-def test_autocommit_without_a_transaction_is_refused_with_the_remedy(
+def test_autocommit_without_a_transaction_stores_at_once_and_says_so(
     store: SQLiteStore, connect: Connect
 ) -> None:
     connection = connect(isolation_level=None)
 
-    with pytest.raises(ConnectionMismatch, match="BEGIN IMMEDIATE"):
-        store.enqueue_on(connection, [job()])
+    (stored,) = store.enqueue_on(connection, [job()])
 
+    assert not connection.in_transaction
+    assert (stored.pending, exists(store, [stored.id])) == (False, [True])
+
+
+def test_what_autocommit_cannot_store_leaves_no_transaction_open(store: SQLiteStore, connect: Connect) -> None:
+    from duly.stores.faults import DataFault
+
+    connection = connect(isolation_level=None)
+
+    with pytest.raises(DataFault):
+        store.enqueue_on(connection, [job(), job(task="t" * 201)])
+
+    assert not connection.in_transaction
     assert store.inspection.counts() == []
 
 
@@ -69,14 +81,14 @@ def test_autocommit_without_a_transaction_is_refused_with_the_remedy(
 def test_the_newer_autocommit_attribute_is_understood(store: SQLiteStore, connect: Connect) -> None:
     at_once, standard = connect(autocommit=True), connect(autocommit=False)
 
-    with pytest.raises(ConnectionMismatch, match="BEGIN IMMEDIATE"):
-        store.enqueue_on(at_once, [job()])
+    (stored,) = store.enqueue_on(at_once, [job()])
     (kept,) = store.enqueue_on(standard, [job()])
     standard.commit()
     (gone,) = store.enqueue_on(standard, [job(task="other")])
     standard.rollback()
 
-    assert exists(store, [kept.id]) == [True]
+    assert (stored.pending, kept.pending) == (False, True)
+    assert exists(store, [stored.id, kept.id]) == [True, True]
     assert exists(store, [gone.id]) == [False]
 
 
@@ -119,7 +131,7 @@ def test_the_same_file_by_another_name_is_taken(
 
 @pytest.mark.parametrize("stranger", [object(), "sqlite:///x.db", 7])
 def test_anything_but_the_modules_connection_is_refused(store: SQLiteStore, stranger: object) -> None:
-    with pytest.raises(ConnectionMismatch, match="Python's own sqlite3 module"):
+    with pytest.raises(ConnectionMismatch, match="is no connection that can carry jobs"):
         store.enqueue_on(stranger, [job()])
 
 

@@ -1,32 +1,52 @@
 """A caller's sqlite3 connection: is it ours to write on, and is a transaction open? Knows no table of ours."""
 
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from duly.core.errors import ConnectionMismatch, DulyError
+from duly.stores.connections import kinds
 from duly.stores.sqlite.errors import FAILURES, CannotBecomeWriter, Unreachable, is_busy, locked, translate
 
-_WITHOUT_TRANSACTION: Final = (
-    "this connection is in autocommit and has no open transaction, so that the job would be stored at once; "
-    'run connection.execute("BEGIN IMMEDIATE") first, or leave connection= out'
-)
+T = TypeVar("T")
+
+_COMMIT_PATIENCE: Final = 10.0
+_COMMIT_PAUSE: Final = 0.005
 _AS_READER: Final = (
     "the transaction on this connection may not write: it began as a reader and another connection wrote meanwhile, "
-    "or another one holds the file. Roll it back and repeat it, beginning with BEGIN IMMEDIATE"
+    "or another one holds the file. Roll it back and repeat it, beginning with BEGIN IMMEDIATE (in Django: "
+    'OPTIONS = {"transaction_mode": "IMMEDIATE"})'
 )
 
 
-def check(connection: object, path: str) -> sqlite3.Connection:
-    """The connection, if it is one of the sqlite3 module on the file at `path`; ConnectionMismatch else."""
-    if not isinstance(connection, sqlite3.Connection):
-        # Another SQLite library in one process drops this one's locks on the file and loses commits.
-        raise ConnectionMismatch(
-            f"connection= is a {type(connection).__module__}.{type(connection).__qualname__}; the store is the SQLite "
-            f"file {path} and takes connections of Python's own sqlite3 module only"
-        )
+class SQLite3:
+    """See `Kind`. Its connections do for blocking and for async code alike: both use them in their own thread."""
+
+    def on_server(self, connection: object) -> Any:
+        raise kinds.not_postgres(connection)
+
+    async def aon_server(self, connection: object) -> Any:
+        raise kinds.not_postgres(connection)
+
+    def on_file(self, connection: object, act: Callable[[sqlite3.Connection], T]) -> T:
+        if not isinstance(connection, sqlite3.Connection):
+            raise ConnectionMismatch(
+                f"{kinds.class_of(connection)} is no connection; pass the sqlite3.Connection itself"
+            )
+        return act(connection)
+
+    async def aon_file(self, connection: object, act: Callable[[sqlite3.Connection], T]) -> T:
+        return self.on_file(connection, act)
+
+
+KIND = SQLite3()
+
+
+def check(connection: sqlite3.Connection, path: str) -> None:
+    """ConnectionMismatch unless it is on the file at `path`, open, and of this thread."""
     try:
         with plain_text(connection):
             opened = [
@@ -39,21 +59,28 @@ def check(connection: object, path: str) -> sqlite3.Connection:
             f"connection= leads to {opened[0] or 'a database in memory'} and the store is {path}; open the "
             "connection on that file itself (ATTACH does not commit both at once)"
         )
-    return connection
 
 
-def begin(connection: sqlite3.Connection, path: str) -> None:
-    """Make sure that a transaction is open: the caller's, or in legacy mode one of ours that the caller commits."""
+@contextmanager
+def transaction(connection: sqlite3.Connection, path: str) -> Iterator[bool]:
+    """Inside a transaction of the caller's, or one that the caller commits, or (False) in autocommit one of ours."""
     if connection.in_transaction:
+        yield True
         return
-    if getattr(connection, "autocommit", None) is True or connection.isolation_level is None:
-        raise ConnectionMismatch(_WITHOUT_TRANSACTION)
+    at_once = getattr(connection, "autocommit", None) is True or connection.isolation_level is None
     try:
-        connection.execute("begin immediate").close()
+        _run(connection, "begin immediate")
     except sqlite3.OperationalError as error:
         if is_busy(error):
             raise Unreachable(locked(path)) from error
         raise translate(error, path) or error from error
+    try:
+        yield not at_once
+        if at_once:
+            _commit(connection, path)
+    finally:
+        if at_once and connection.in_transaction:
+            _run(connection, "rollback")
 
 
 @contextmanager
@@ -83,6 +110,21 @@ def plain_text(connection: sqlite3.Connection) -> Iterator[None]:
         yield
     finally:
         connection.text_factory = theirs
+
+
+def _commit(connection: sqlite3.Connection, path: str) -> None:
+    # In rollback mode a reader refuses the commit and leaves the transaction open: only COMMIT is repeated.
+    deadline = time.monotonic() + _COMMIT_PATIENCE
+    while True:
+        try:
+            _run(connection, "commit")
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise translate(error, path, committing=True) or error from error
+            if time.monotonic() >= deadline:
+                raise Unreachable(locked(path, _COMMIT_PATIENCE)) from error
+        time.sleep(_COMMIT_PAUSE)
 
 
 def _meant(error: BaseException, path: str) -> BaseException:

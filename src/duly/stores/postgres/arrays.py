@@ -4,9 +4,9 @@ Knows no statement: every parameter is cast to its type there.
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from psycopg.adapt import Dumper
@@ -42,6 +42,13 @@ class _BlobsDumper(Dumper):
 
 
 psycopg.adapters.register_dumper(Blobs, _BlobsDumper)
+
+
+def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for any driver: a connection that was opened before this module was loaded knows no Blobs either."""
+    return {
+        name: list(value.values) if isinstance(value, Blobs) else value for name, value in parameters.items()
+    }
 
 
 def words(values: Iterable[object]) -> str:

@@ -11,9 +11,9 @@ import psycopg
 from msgspec.structs import replace
 
 from duly.core.job import Ended, Incarnation, NewJob, Stored
-from duly.stores.connections.psycopg import CallersConnection, Identity
-from duly.stores.faults import ReadOnly
-from duly.stores.postgres import columns, translation
+from duly.stores.connections.kinds import Answer
+from duly.stores.connections.postgres import CallersConnection, Identity
+from duly.stores.postgres import arrays, columns, translation
 from duly.stores.postgres.capabilities import CAPABILITIES
 from duly.stores.postgres.database import Database, migration_needed
 from duly.stores.postgres.inspection import PostgresInspection
@@ -53,7 +53,7 @@ class PostgresStore:
         self._database = Database(url, schema, clock, pool)
         self._identity: Identity | None = None
         self._callers = CallersConnection(
-            statement("read_identity", schema), self._own_identity, self._database.where
+            statement("read_identity", schema), self._own_identity, self._database.where, url
         )
         jobs = PostgresJobs(self._database)
         self.jobs: JobStore = jobs
@@ -95,20 +95,18 @@ class PostgresStore:
             await connection.close()
 
     def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
-        text, parameters = self._enqueueing(jobs)
-        return stored(self._on(connection, text, parameters), jobs) if jobs else []
+        return _stored(self._on(connection, *self._enqueueing(jobs)), jobs) if jobs else []
 
     async def aenqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
-        text, parameters = self._enqueueing(jobs)
-        return stored(await self._aon(connection, text, parameters), jobs) if jobs else []
+        return _stored(await self._aon(connection, *self._enqueueing(jobs)), jobs) if jobs else []
 
     def complete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool:
-        text, parameters = self._completing(incarnation, ended)
-        return not any(row[0] == "lost" for row in self._on(connection, text, parameters))
+        answer = self._on(connection, *self._completing(incarnation, ended))
+        return not any(row[0] == "lost" for row in answer.rows)
 
     async def acomplete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool:
-        text, parameters = self._completing(incarnation, ended)
-        return not any(row[0] == "lost" for row in await self._aon(connection, text, parameters))
+        answer = await self._aon(connection, *self._completing(incarnation, ended))
+        return not any(row[0] == "lost" for row in answer.rows)
 
     def close(self) -> None:
         self._database.close()
@@ -127,31 +125,14 @@ class PostgresStore:
         }
         return statement("exchange_jobs", self._database.schema), parameters
 
-    def _on(self, connection: Any, text: bytes, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-        try:
-            return self._callers.run(connection, text, parameters)
-        except (psycopg.Error, UnicodeError) as error:
-            raise self._callers_fault(error) from error
+    def _on(self, connection: Any, text: bytes, parameters: dict[str, Any]) -> Answer:
+        return self._callers.run(connection, text, arrays.plain(parameters))
 
-    async def _aon(self, connection: Any, text: bytes, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-        try:
-            return await self._callers.arun(connection, text, parameters)
-        except (psycopg.Error, UnicodeError) as error:
-            raise self._callers_fault(error) from error
+    async def _aon(self, connection: Any, text: bytes, parameters: dict[str, Any]) -> Answer:
+        return await self._callers.arun(connection, text, arrays.plain(parameters))
 
-    def _callers_fault(self, error: psycopg.Error | UnicodeError) -> Exception:
-        """Only what is about duly becomes an error of duly: the caller's own handling knows its driver's others."""
-        known = translation.translated(error, broken=False, where=self._database.where)
-        if isinstance(known, ReadOnly):
-            return ReadOnly(
-                "the transaction on this connection is read-only: open it for writing to enqueue in it"
-            )
-        if known is None or isinstance(error, psycopg.OperationalError):
-            return error
-        return known
-
-    def _own_identity(self) -> Identity:
-        if self._identity is None:
+    def _own_identity(self, again: bool) -> Identity:
+        if self._identity is None or again:
             found = self._database.call("read_identity")[0]
             if found[-1] is None:
                 version = self.schema.version()
@@ -160,3 +141,7 @@ class PostgresStore:
                 )
             self._identity = found
         return self._identity
+
+
+def _stored(answer: Answer, jobs: Sequence[NewJob]) -> list[Stored]:
+    return [replace(one, pending=answer.pending) for one in stored(answer.rows, jobs)]

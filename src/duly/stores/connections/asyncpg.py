@@ -1,0 +1,64 @@
+"""A caller's asyncpg connections, lent by a pool or not. Knows no statement of ours."""
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import asyncpg
+
+from duly.core.errors import ConnectionMismatch
+from duly.stores.connections import kinds
+from duly.stores.connections.asyncpg_text import positional, values
+from duly.stores.connections.kinds import Answer, Parameters
+
+T = TypeVar("T")
+
+
+class _Async:
+    def __init__(self, connection: Any, itself: "asyncpg.Connection[Any]") -> None:
+        self._connection = connection
+        self._itself = itself
+
+    @property
+    def remembered_by(self) -> object:
+        return self._itself
+
+    async def run(self, text: bytes, parameters: Parameters) -> Answer:
+        statement, names = positional(text)
+        found = await self._connection.fetch(statement, *values(names, parameters))
+        return Answer([tuple(row) for row in found], self._itself.is_in_transaction())
+
+
+class Asyncpg:
+    """See `Kind`."""
+
+    def on_server(self, connection: object) -> Any:
+        raise kinds.async_in_blocking(connection)
+
+    async def aon_server(self, connection: Any) -> _Async:
+        if isinstance(connection, asyncpg.Pool):
+            raise ConnectionMismatch(
+                "a pool is no connection; write: async with pool.acquire() as connection, connection.transaction(): …"
+            )
+        itself = connection
+        if isinstance(connection, asyncpg.pool.PoolConnectionProxy):
+            # Another one for each loan of the same connection.
+            itself = connection._con
+            if itself is None:
+                raise ConnectionMismatch("this connection was given back to its pool; acquire one first")
+        if not isinstance(itself, asyncpg.Connection):
+            raise ConnectionMismatch(
+                f"{kinds.class_of(connection)} is no connection; pass the asyncpg.Connection itself"
+            )
+        if itself.is_closed():
+            raise kinds.closed(connection)
+        return _Async(connection, itself)
+
+    def on_file(self, connection: object, act: Callable[[sqlite3.Connection], T]) -> T:
+        raise kinds.not_sqlite(connection)
+
+    async def aon_file(self, connection: object, act: Callable[[sqlite3.Connection], T]) -> T:
+        raise kinds.not_sqlite(connection)
+
+
+KIND = Asyncpg()
