@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
@@ -74,11 +74,16 @@ class Blob(Custom):
     def to_json(self) -> object:
         """A reference, once the content is stored."""
         target = _stowing.get()
-        fresh = self.reference is not None and time.monotonic() < self._fresh_until
-        if target is None or self.reference is None or not fresh or self._folder is not target.folder:
+        if target is None or self.reference is None or not self._is_fresh(target.folder):
             raise Unstored(self)
         target.references.append(self.reference)
         return {"blob": self.reference, "size": self.size}
+
+    def _is_fresh(self, folder: BlobFolder) -> bool:
+        """Whether the folder has this very content, and keeps it long enough."""
+        if self._folder is not folder or time.monotonic() >= self._fresh_until:
+            return False
+        return self._source is None or _stamp(self._source) in {None, self._stamp}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Blob) and (self.reference, self.size) == (other.reference, other.size)
@@ -156,6 +161,8 @@ class BlobFolder:
             self._stay(blob)
             return
         stamp = _stamp(source)
+        if stamp is None:
+            raise UsageError(f"{blob}: the file is no longer there")
         known = blob._folder is self and blob._stamp == stamp and blob.reference is not None
         if not (known and blob.reference is not None and self._touch(blob.reference)):
             blob.reference, blob.size = self._copy(source)
@@ -195,11 +202,11 @@ class BlobFolder:
 
     def _touch(self, reference: str) -> bool:
         """Make it as good as new for `remove_unused`; False when it is not there."""
-        with _locked(self._root()):
-            try:
+        try:
+            with _locked(self._root()):
                 os.utime(self._file(reference))
-            except FileNotFoundError:
-                return False
+        except FileNotFoundError:
+            return False
         return True
 
     def _file(self, reference: str) -> Path:
@@ -226,29 +233,30 @@ def home_of(url: str, schema: str) -> str:
 
 def remove_unused(folder: Path, store: Store, older_than: timedelta) -> int:
     """Delete the blobs of this store that no stored job names, if nobody enqueued them for that long; how many."""
+    return sum(removing_unused(folder, store, older_than))
+
+
+def removing_unused(folder: Path, store: Store, older_than: timedelta) -> Iterator[int]:
+    """As `remove_unused`, one stretch of files at a time: how many went in each."""
     if not folder.is_dir():
-        return 0
+        return
     limit = time.time() - older_than.total_seconds()
-    removed = 0
     for home in sorted(entry for entry in folder.iterdir() if _HOME.fullmatch(entry.name)):
-        if not _owns(store, home):
+        if not (_knows(store, home) or (yield from _finds_own(store, home))):
             continue
-        for left in home.glob(f"{_NEW}*"):
-            removed += _remove(folder, left, limit)
+        yield sum(_remove(folder, left, limit) for left in home.glob(f"{_NEW}*"))
         for batch in _batches(home, limit):
-            for reference in store.keys.unused_blobs(list(batch)):
-                removed += _remove(folder, batch[reference], limit)
-    return removed
+            unused = store.keys.unused_blobs(list(batch))
+            yield sum(_remove(folder, batch[reference], limit) for reference in unused)
 
 
-def _owns(store: Store, home: Path) -> bool:
-    """Whether jobs of this store have used this home: the blobs of another store seem unused here, and are not."""
-    if _knows(store, home.name):
-        return True
+def _finds_own(store: Store, home: Path) -> Generator[int, None, bool]:
+    """Whether jobs of this store use this home: the blobs of another store seem unused here, and are not."""
     for batch in _batches(home, float("inf")):
         if len(store.keys.unused_blobs(list(batch))) < len(batch):
-            store.keys.once(_mark_of(home.name), _FOREVER)
+            store.keys.once(_mark_of(home), _FOREVER)
             return True
+        yield 0
     return False
 
 
@@ -279,7 +287,7 @@ class _Asked(Exception):
     """Rolls the question back."""
 
 
-def _knows(store: Store, home: str) -> bool:
+def _knows(store: Store, home: Path) -> bool:
     """Whether a worker saw this store's jobs use this home before; asked in a transaction that is rolled back."""
     unknown = True
     try:
@@ -290,13 +298,17 @@ def _knows(store: Store, home: str) -> bool:
         return not unknown
 
 
-def _mark_of(home: str) -> bytes:
+def _mark_of(home: Path) -> bytes:
     # No key of a user's holds U+001F.
-    return once_digest(f"blobs\x1f{home}")
+    return once_digest(f"blobs\x1f{home.name}")
 
 
-def _stamp(path: Path) -> tuple[int, ...]:
-    found = path.stat()
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """Tells one content of a file from another; None when the file is gone."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
@@ -319,4 +331,12 @@ def _sync(folder: Path) -> None:
         os.close(number)
 
 
-__all__: Sequence[str] = ["Blob", "BlobFolder", "Unstored", "remove_unused", "stowing"]
+__all__: Sequence[str] = [
+    "Blob",
+    "BlobFolder",
+    "Unstored",
+    "home_of",
+    "remove_unused",
+    "removing_unused",
+    "stowing",
+]

@@ -13,6 +13,7 @@ from duly.stores.protocol import Listener
 from duly.telemetry.events import HandlerSaid
 from duly.telemetry.hub import Hub
 from duly.worker.attempt import Attempt
+from duly.worker.blobs import Blobs
 from duly.worker.board import Board
 from duly.worker.card import cards_of
 from duly.worker.crew import LONGEST_CUT, Crew, Surroundings
@@ -238,6 +239,7 @@ class Engine:
             Retention(upkeep, app.queues, plan.keep, plan.keep_dead),
             Announce(upkeep, app.queues, plan.keep_dead, hub),
             Operations(self.store),
+            *([] if app.settings.blobs is None else [Blobs(app.settings.blobs, self.store)]),
         ]
 
     def _scheduling(self, app: AppLike, hub: Hub) -> list[Duty]:
