@@ -117,6 +117,8 @@ class Room:
 
     def _wait(self, waiter: _Waiter, began: float) -> None:
         self._look()
+        if waiter.future.done():
+            return
         told = False
         while not waiter.future.done():
             try:
@@ -131,6 +133,8 @@ class Room:
         granted = asyncio.wrap_future(waiter.future)
         # Counting reads the store, which no loop should wait for.
         await asyncio.to_thread(self._look)
+        if waiter.future.done():
+            return
         told = False
         while not waiter.future.done():
             await asyncio.wait([granted], timeout=_LOOK_EVERY)
