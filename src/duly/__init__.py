@@ -8,7 +8,7 @@ from duly.client.ended import JobCancelled, JobDead, JobEnded, JobSkipped, Resul
 from duly.client.enqueued import Enqueued
 from duly.client.job import Job
 from duly.client.limit import Limit
-from duly.client.provider import OWN
+from duly.client.provider import OWN, TransactionNotJoined
 from duly.client.queue import Queue
 from duly.client.task import Task
 from duly.core.backoff import Backoff
@@ -68,6 +68,7 @@ __all__ = [
     "State",
     "StoreUnreachable",
     "Task",
+    "TransactionNotJoined",
     "Unique",
     "UsageError",
 ]

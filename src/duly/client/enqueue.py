@@ -43,7 +43,7 @@ def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
     connection = connection_for(client, draft.options.connection)
     job = new_job(draft, current.get())
     stored = client.call(_store, client, connection, [job])
-    return _answer(client, draft, job, stored[0], connection)
+    return _answer(client, draft, job, stored[0])
 
 
 async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
@@ -52,7 +52,7 @@ async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
     connection = connection_for(client, draft.options.connection)
     job = await anew_job(draft, current.get())
     stored = await _astore(client, connection, [job])
-    return _answer(client, draft, job, stored[0], connection)
+    return _answer(client, draft, job, stored[0])
 
 
 def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) -> list[Enqueued[T]]:
@@ -72,7 +72,7 @@ def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) ->
         return []
     connection = connection_for(client, connection)
     stored = client.call(_store, client, connection, jobs)
-    return _answers(client, kept, jobs, stored, connection)
+    return _answers(client, kept, jobs, stored)
 
 
 async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) -> list[Enqueued[T]]:
@@ -92,7 +92,7 @@ async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: 
         return []
     connection = connection_for(client, connection)
     stored = await _astore(client, connection, jobs)
-    return _answers(client, kept, jobs, stored, connection)
+    return _answers(client, kept, jobs, stored)
 
 
 def _store(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
@@ -164,17 +164,10 @@ def _at(position: int, error: DulyError) -> DulyError:
 
 
 def _answers(
-    client: Client, drafts: list[Draft[T]], jobs: list[NewJob], stored: list[Stored], connection: Any
+    client: Client, drafts: list[Draft[T]], jobs: list[NewJob], stored: list[Stored]
 ) -> list[Enqueued[T]]:
-    return [_answer(client, *part, connection) for part in zip(drafts, jobs, stored, strict=True)]
+    return [_answer(client, *part) for part in zip(drafts, jobs, stored, strict=True)]
 
 
-def _answer(client: Client, draft: Draft[T], job: NewJob, stored: Stored, connection: Any) -> Enqueued[T]:
-    return Enqueued(
-        client,
-        draft.declaration.handler,
-        stored,
-        queue=job.queue,
-        task=job.task,
-        uncommitted=connection is not None,
-    )
+def _answer(client: Client, draft: Draft[T], job: NewJob, stored: Stored) -> Enqueued[T]:
+    return Enqueued(client, draft.declaration.handler, stored, queue=job.queue, task=job.task)

@@ -31,14 +31,12 @@ LONGEST_PAUSE: Final = 0.5
 class Enqueued(Generic[T_co]):
     """A stored job of a task that returns T_co (for an async task, the coroutine it returns)."""
 
-    __slots__ = ("_client", "_handler", "_uncommitted", "id", "outcome", "queue", "run_at", "task")
+    __slots__ = ("_client", "_handler", "_pending", "id", "outcome", "queue", "run_at", "task")
 
-    def __init__(
-        self, client: Client, handler: Handler, stored: Stored, *, queue: str, task: str, uncommitted: bool
-    ) -> None:
+    def __init__(self, client: Client, handler: Handler, stored: Stored, *, queue: str, task: str) -> None:
         self._client = client
         self._handler = handler
-        self._uncommitted = uncommitted
+        self._pending = stored.pending
         self.id: JobId = stored.id
         self.outcome: Outcome = stored.outcome
         self.run_at: datetime | None = stored.run_at
@@ -48,8 +46,11 @@ class Enqueued(Generic[T_co]):
 
     @property
     def pending(self) -> bool:
-        """Whether the job hangs on your own commit; False once it is stored for good, as far as is known here."""
-        return self._uncommitted
+        """Whether the job hangs on your own commit: in a transaction it does, on a connection that autocommits not.
+
+        False once `result` has seen the job. A rolled-back one stays pending for ever.
+        """
+        return self._pending
 
     def __repr__(self) -> str:
         return f"<Enqueued {self.id} {self.task} in {self.queue}: {self.outcome}>"
@@ -137,8 +138,8 @@ class _Wait:
         self._error = None
         if record is None:
             # In the caller's transaction the job is not visible before the commit.
-            return not self._enqueued._uncommitted
-        self._enqueued._uncommitted = False
+            return not self._enqueued._pending
+        self._enqueued._pending = False
         self._state = str(record.state)
         return record.state in FINAL
 
@@ -148,7 +149,7 @@ class _Wait:
         if left <= 0:
             if self._error is not None:
                 raise self._error
-            if self._enqueued._uncommitted:
+            if self._enqueued._pending:
                 raise _gone(self._enqueued.id)
             waited = compact_duration(self._allowed)
             raise ResultTimeout(

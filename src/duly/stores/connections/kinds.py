@@ -5,12 +5,14 @@ A connection names its library by its class, so that no library is imported that
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from duly.core.errors import ConnectionMismatch
+
+if TYPE_CHECKING:
+    import sqlite3
 
 T = TypeVar("T")
 
