@@ -13,10 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec.structs import replace
 
 from duly.core.errors import LeaseLost
+from duly.core.filters import Filter
 from duly.core.job import (
     AttemptRecord,
     ClaimedJob,
     ClaimRequest,
+    Cursor,
     Ended,
     Incarnation,
     JobId,
@@ -28,7 +30,7 @@ from duly.core.job import (
     WorkerInfo,
 )
 from duly.core.lifecycle import FINAL, Event, State
-from duly.stores.protocol import Store
+from duly.stores.protocol import InspectionStore, Store
 from duly.testing import FakeClock
 from duly.testing.conformance import Database
 from duly.testing.conformance.bench import BOOM, ended
@@ -53,7 +55,9 @@ TO = {
 }
 ENDS = st.sampled_from([(event, to) for event, states in TO.items() for to in states])
 
-GIVEN = {"gone", "not needed", "expired", *(f"{event} it" for event in Event)}
+GIVEN = {"gone", "not needed", "expired", "stale", *(f"{event} it" for event in Event)}
+
+REPLACED = "replaced by job "
 
 
 class StoreAgainstModel(RuleBasedStateMachine):
@@ -72,6 +76,8 @@ class StoreAgainstModel(RuleBasedStateMachine):
         self.workers: list[tuple[Incarnation, Incarnation]] = []
         self.claims: list[tuple[Incarnation, ClaimedJob, Incarnation, ClaimedJob]] = []
         self.touched: set[int] = set()
+        self.following = False
+        """Something may have been enqueued by the stores themselves."""
 
     def teardown(self) -> None:
         try:
@@ -99,6 +105,15 @@ class StoreAgainstModel(RuleBasedStateMachine):
         """Two answers that name jobs, in this order."""
         assert self._places(seen, 0) == self._places(expected, 1)
         self.touched.update(self._places(seen, 0))
+
+    def _meet_followers(self) -> None:
+        """Put jobs that the stores have enqueued of themselves into the list: each says what caused it, once a step."""
+        seen, expected = (_unknown(side, [pair[at] for pair in self.jobs]) for at, side in self._sides())
+        assert [row.trigger for row in seen] == [row.trigger for row in expected]
+        self.jobs += [(mine.id, theirs.id) for mine, theirs in zip(seen, expected, strict=True)]
+
+    def _sides(self) -> list[tuple[int, InspectionStore]]:
+        return [(0, self.store.inspection), (1, self.model.inspection)]
 
     # Commands
 
@@ -194,16 +209,31 @@ class StoreAgainstModel(RuleBasedStateMachine):
             self.claims.append((mine, job, theirs, twin))
 
     @precondition(lambda self: self.claims)
-    @rule(numbers=st.lists(NUMBERS, min_size=1, max_size=4), how=ENDS, delay=SPANS, started=st.booleans())
-    def end(self, numbers: list[int], how: tuple[Event, State], delay: timedelta, started: bool) -> None:
+    @rule(
+        numbers=st.lists(NUMBERS, min_size=1, max_size=4),
+        how=ENDS,
+        delay=SPANS,
+        started=st.booleans(),
+        cursor=st.none() | st.integers(0, 9),
+    )
+    def end(
+        self,
+        numbers: list[int],
+        how: tuple[Event, State],
+        delay: timedelta,
+        started: bool,
+        cursor: int | None,
+    ) -> None:
         """Live, stale and repeated tokens alike: whatever was claimed once may be ended at any time."""
         mine, _, theirs, _ = self.claims[numbers[0] % len(self.claims)]
         chosen = {number % len(self.claims) for number in numbers}
         seen_ends: list[Ended] = []
         expected_ends: list[Ended] = []
         for _, job, _, twin in (self.claims[number] for number in sorted(chosen)):
-            seen_ends.append(_ended(job, how, delay, started))
-            expected_ends.append(_ended(twin, how, delay, started))
+            # What a completed job has done is no promise any more.
+            cursors = () if cursor is None or how[1] is State.completed else (("rows", cursor),)
+            seen_ends.append(replace(_ended(job, how, delay, started), cursors=cursors))
+            expected_ends.append(replace(_ended(twin, how, delay, started), cursors=cursors))
 
         seen = self.store.jobs.exchange(mine, _once(seen_ends), None)
         expected = self.model.exchange(theirs, _once(expected_ends), None)
@@ -234,8 +264,12 @@ class StoreAgainstModel(RuleBasedStateMachine):
         assert self.store.jobs.extend(mine, job.id, job.run, by) == self.model.extend(
             theirs, twin.id, twin.run, by
         )
-        held, wishes = self.store.jobs.report(mine, [Progress(job.id, job.run, done)])
-        expected, wished = self.model.report(theirs, [Progress(twin.id, twin.run, done)])
+        held, wishes = self.store.jobs.report(
+            mine, [Progress(job.id, job.run, done)], [Cursor(job.id, job.run, "files", done)]
+        )
+        expected, wished = self.model.report(
+            theirs, [Progress(twin.id, twin.run, done)], [Cursor(twin.id, twin.run, "files", done)]
+        )
         self._agree([id for id, _ in sorted(held)], [id for id, _ in sorted(expected)])
         self._agree(sorted(wishes), sorted(wished))
 
@@ -289,9 +323,11 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
     @rule(grace=SPANS, unknown_after=SPANS, poison=st.integers(1, 3))
     def sweep(self, grace: timedelta, unknown_after: timedelta, poison: int) -> None:
+        # Longer than any store lets a sweep that took long put off the next one.
         self.clock.advance(timedelta(minutes=2) + JUST_PAST)
 
         seen = self.store.upkeep.sweep(unknown_after, poison, grace)
+        assert seen.ran, "two minutes after the last sweep the next one was not due yet"
         expected = self.model.sweep(unknown_after, poison, grace)
 
         seen = replace(seen, promoted=0, stragglers=0)
@@ -358,10 +394,13 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
     @invariant()
     def both_tell_the_same(self) -> None:
+        if self.following:
+            self._meet_followers()
         seen = self.store.inspection.lookup([mine for mine, _ in self.jobs])
         expected = self.model.lookup([theirs for _, theirs in self.jobs])
+        places = [{str(pair[side]): f"job {at}" for at, pair in enumerate(self.jobs)} for side in (0, 1)]
         for number, (mine, theirs) in enumerate(zip(seen, expected, strict=True)):
-            seen_row, expected_row = _comparable(mine), _comparable(theirs)
+            seen_row, expected_row = _comparable(mine, places[0]), _comparable(theirs, places[1])
             assert seen_row == expected_row, f"job {number}\nstore {seen_row}\nmodel {expected_row}"
         for number in sorted(self.touched):
             self._compare_history(number)
@@ -381,6 +420,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         mine, theirs = self.jobs[number]
         seen, expected = self.store.inspection.attempts(mine), self.model.attempts(theirs)
         assert [_comparable_attempt(at) for at in seen] == [_comparable_attempt(at) for at in expected]
+        assert self.store.steps.steps(mine) == self.model.steps.steps(theirs)
 
 
 def _ended(job: ClaimedJob, how: tuple[Event, State], delay: timedelta, started: bool) -> Ended:
@@ -406,18 +446,32 @@ def _comparable_claim(job: ClaimedJob) -> ClaimedJob:
     return replace(job, id=JobId(0), correlation_id="")
 
 
-def _comparable(row: JobRecord | None) -> JobRecord | None:
+def _unknown(side: InspectionStore, known: list[JobId]) -> list[JobRecord]:
+    """Jobs of one side that are in no list yet, in the order of their causes."""
+    found: list[JobRecord] = []
+    after: int | None = 0
+    while after is not None:
+        page = side.page(Filter(), after=after, limit=200)
+        found += page.jobs
+        after = page.next
+    return sorted((row for row in found if row.id not in known), key=lambda row: row.trigger or "")
+
+
+def _comparable(row: JobRecord | None, places: dict[str, str]) -> JobRecord | None:
     """A row without the numbers of its side, and without the words of the store itself."""
     if row is None:
         return None
+    reason = _told(row.reason)
+    if row.reason is not None and row.reason.startswith(REPLACED):
+        reason = REPLACED + places[row.reason.removeprefix(REPLACED)]
     return replace(
         row,
         id=JobId(0),
-        correlation_id="",
+        correlation_id=places.get(row.correlation_id, row.correlation_id),
         incarnation=None if row.incarnation is None else Incarnation(0),
         # Of a job that has ended it tells what was once asked for.
         expires_at=None if row.state in FINAL else row.expires_at,
-        reason=_told(row.reason),
+        reason=reason,
         note=None,
         progress=None if row.progress is None else replace(row.progress, id=JobId(0)),
     )

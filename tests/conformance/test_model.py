@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.conformance.machine import StoreAgainstModel
+from tests.conformance.keyed_machine import KeyedStoreAgainstModel
 from tests.conformance.places import Place
 
 STEPS_PER_RUN: Final = 50
@@ -15,7 +15,7 @@ STEPS: Final = int(os.environ.get("DULY_MODEL_STEPS", "100_000"))
 
 
 def _walk(place: Place, examples: int, *, fixed: bool) -> None:
-    machine = type("StoreBesideModel", (StoreAgainstModel,), {"place": staticmethod(place)})
+    machine = type("StoreBesideModel", (KeyedStoreAgainstModel,), {"place": staticmethod(place)})
     run_state_machine_as_test(
         machine,
         settings=settings(
@@ -34,7 +34,7 @@ def _walk(place: Place, examples: int, *, fixed: bool) -> None:
 
 @pytest.mark.timeout(600)  # a failure is shrunk first
 def test_a_store_and_the_model_tell_the_same_after_every_step(place: Place) -> None:
-    _walk(place, 20, fixed=True)
+    _walk(place, 40, fixed=True)
 
 
 @pytest.mark.long
