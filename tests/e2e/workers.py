@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -83,7 +83,12 @@ class Place:
         self.store: Store = open_store(url)
         self._workers: list[Worker] = []
 
-    def start(self, **options: Any) -> Worker:
+    def start(
+        self,
+        app: str = "tests.e2e.chores_app:jobs",
+        environment: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Worker:
         """Start a worker with these options, times in seconds; QUICK applies where nothing else is said."""
         said: dict[str, Any] = {
             name: timedelta(seconds=value) if name in TIMES else value
@@ -96,11 +101,17 @@ class Place:
                     sys.executable,
                     "-m",
                     "tests.e2e.start_worker",
-                    "tests.e2e.chores_app:jobs",
+                    app,
                     msgspec.json.encode(msgspec.structs.replace(WorkerOptions(), **said)).decode(),
                 ],
                 cwd=ROOT,
-                env={**os.environ, "DULY_URL": self.url, "CHORES": str(self.folder), "DULY_LOG": "text"},
+                env={
+                    **os.environ,
+                    "DULY_URL": self.url,
+                    "CHORES": str(self.folder),
+                    "DULY_LOG": "text",
+                    **(environment or {}),
+                },
                 stdout=stream,
                 stderr=stream,
                 stdin=subprocess.DEVNULL,
@@ -130,6 +141,7 @@ class Place:
         timeout: float | None = None,
         attempts: int | None = None,
         queue: str | None = None,
+        then: tuple[NewJob, ...] = (),
         **arguments: object,
     ) -> list[JobId]:
         """Store jobs of a task of the chores with these arguments."""
@@ -139,6 +151,7 @@ class Place:
             args=json.dumps(arguments).encode(),
             timeout=None if timeout is None else timedelta(seconds=timeout),
             attempts=attempts,
+            then=then,
         )
         return [stored.id for stored in self.store.jobs.enqueue([job] * many)]
 
