@@ -62,6 +62,7 @@ class Client:
         self._code: MutableMapping[str, object] = ChainMap(dict(code))
         self._settings: Settings | None = None
         self._handles: _Handles | None = None
+        self._opener: Callable[[], Store] | None = None
         self._inherited: list[_Handles] = []
         self._lock = threading.RLock()
         _everyone.add(self)
@@ -122,6 +123,19 @@ class Client:
     def is_open(self) -> bool:
         return self._handles is not None and self._handles.store is not None
 
+    @contextmanager
+    def standing_on(self, settings: Settings, clock: Clock, opener: Callable[[], Store]) -> Iterator[None]:
+        """Use the store that `opener` opens while the block lasts. What was open before is put back, untouched."""
+        with self._lock:
+            before = self._settings, self.clock, self._opener, self._handles
+            self._settings, self.clock, self._opener, self._handles = settings, clock, opener, None
+        try:
+            yield
+        finally:
+            self.close()
+            with self._lock:
+                self._settings, self.clock, self._opener, self._handles = before
+
     def close(self) -> None:
         """Let go of the store and the threads; the next use opens anew."""
         with self._lock:
@@ -173,6 +187,8 @@ class Client:
             return self._handles
 
     def _open(self) -> Store:
+        if self._opener is not None:
+            return self._opener()
         settings = self.settings
         store = open_store(
             settings.url,

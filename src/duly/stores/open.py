@@ -8,13 +8,19 @@ from duly.stores.urls import parse_url
 
 
 def open_store(
-    url: object, *, schema: str = "duly", clock: Clock | None = None, pool: int = 4, notify: bool = True
+    url: object,
+    *,
+    schema: str = "duly",
+    clock: Clock | None = None,
+    pool: int = 4,
+    notify: bool = True,
+    durable: bool = True,
 ) -> Store:
     """The store that a URL leads to.
 
     `schema` separates Apps on one database, `clock` replaces the database's clock in tests, `pool` bounds the
-    connections of this process and `notify` lets producers ring (both PostgreSQL). UsageError for a URL that is not
-    understood or a missing driver.
+    connections of this process and `notify` lets producers ring (both PostgreSQL). Without `durable` a file is not
+    synced, which is for tests. UsageError for a URL that is not understood or a missing driver.
     """
     address = parse_url(url)
     if address.kind == "memory":
@@ -24,7 +30,7 @@ def open_store(
     if address.path is not None:
         from duly.stores.sqlite.store import SQLiteStore
 
-        return SQLiteStore(address.path, schema=schema, clock=clock)
+        return SQLiteStore(address.path, schema=schema, clock=clock, durable=durable)
     if find_spec("psycopg") is None:
         raise UsageError("PostgreSQL needs a driver that is not installed; run: pip install 'duly[postgres]'")
     from duly.stores.postgres.store import PostgresStore

@@ -3,6 +3,8 @@
 import threading
 from datetime import UTC, datetime, timedelta
 
+from duly.core.durations import Duration, parse_duration
+
 NOON = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 
 
@@ -19,8 +21,9 @@ class FakeClock:
         with self._lock:
             return self._now
 
-    def advance(self, by: timedelta) -> datetime:
-        """Move on by `by` and return the new time; a negative step is a clock that was set back."""
+    def advance(self, by: Duration) -> datetime:
+        """Move on by "2d" or a timedelta and return the new time; a negative step is a clock that was set back."""
+        step = by if isinstance(by, timedelta) else parse_duration(by, "advance(by)")
         with self._lock:
-            self._now += by
+            self._now += step
             return self._now
