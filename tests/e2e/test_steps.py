@@ -154,11 +154,8 @@ def kill_one(place: Place, killed: set[int]) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    ("leads", "kills"), [(8, 4), pytest.param(50, 40, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
-)
-def test_chains_survive_kills_with_one_continuation_per_link(place: Place, leads: int, kills: int) -> None:
-    """FL-04."""
+def run_chains(place: Place, leads: int, kills: int) -> None:
+    """Chains of five links under kills; each link exists once and has been run, at least once."""
     place.store.jobs.enqueue([link for lead in range(leads) for link in chain(lead)])
     # Kills at random may hit one job more than three times, which is no fault of its own here.
     worker = place.start(APP, {"DULY_POISON": "1000"}, processes=2, threads=2)
@@ -177,3 +174,14 @@ def test_chains_survive_kills_with_one_continuation_per_link(place: Place, leads
     assert len({job.args for job in page.jobs}) == len(page.jobs) == 5 * leads
     done = {line.what for line in place.ledger()}
     assert done == {f"lead {lead} link {number}" for lead in range(leads) for number in range(5)}
+
+
+def test_chains_survive_kills_with_one_continuation_per_link(place: Place) -> None:
+    """FL-04."""
+    run_chains(place, leads=8, kills=4)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_chains_survive_two_hundred_kills(place: Place) -> None:
+    run_chains(place, leads=50, kills=200)

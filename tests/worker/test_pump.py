@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from duly.core.errors import LeaseLost
 from duly.core.job import ClaimRequest, Ended, Exchange, Incarnation, JobId, JobRecord, NewJob, QueueClaim
 from duly.core.lifecycle import Event, State
 from duly.stores.faults import DataFault, Transient
@@ -19,7 +20,7 @@ from duly.worker.floor import Floor, Slot
 from duly.worker.heartbeat import Fence
 from duly.worker.pump import Pump
 from duly.worker.reports import NEVER_HEARD, Reports
-from duly.worker.run import returned
+from duly.worker.run import handed_back, returned
 from duly.worker.suspects import Mode, Suspects
 from tests.worker.doubles import Clock, a_plan, an_app, cards, ids
 
@@ -31,6 +32,7 @@ class Line:
         self.real = real
         self.cut_before = 0
         self.cut_after = 0
+        self.cut_report = 0
         self.refuses: frozenset[int] = frozenset()
         self.calls: list[tuple[int, ClaimRequest | None]] = []
 
@@ -48,6 +50,12 @@ class Line:
             self.cut_after -= 1
             raise Transient("connection reset", outcome_unknown=True)
         return answer
+
+    def report(self, *said: Any) -> Any:
+        if self.cut_report:
+            self.cut_report -= 1
+            raise Transient("connection refused")
+        return self.real.report(*said)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)
@@ -420,3 +428,65 @@ def lost_in_the_books(attempt: Attempt) -> Ended:
     from duly.core.decide import lost
 
     return lost(attempt.job, "its deadline is over", 3, None, alone=False)
+
+
+def test_positions_of_loops_are_reported_once_a_second_at_most(bench: Bench) -> None:
+    (attempt,) = bench.claim()
+    assert bench.floor.begin(attempt, bench.slot)
+    bench.pass_time(1)
+    kept = bench.store.steps.steps
+
+    attempt.cursor("photos", 1)
+    bench.rounds()
+    attempt.cursor("photos", 2)
+    attempt.cursor("pages", 5)
+    bench.rounds()
+    at_once = kept(attempt.job.id).cursors
+    bench.pass_time(1)
+    bench.rounds()
+
+    assert at_once == {"photos": 1}
+    assert kept(attempt.job.id).cursors == {"photos": 2, "pages": 5}
+
+
+def test_a_position_whose_report_was_cut_is_reported_with_the_next(bench: Bench) -> None:
+    (attempt,) = bench.claim()
+    assert bench.floor.begin(attempt, bench.slot)
+    bench.pass_time(1)
+    bench.line.jobs.cut_report = 1
+
+    attempt.cursor("photos", 1)
+    bench.rounds()
+    cut = bench.store.steps.steps(attempt.job.id).cursors
+    bench.pass_time(1)
+    bench.rounds()
+
+    assert (cut, bench.store.steps.steps(attempt.job.id).cursors) == ({}, {"photos": 1})
+
+
+def test_the_last_position_rides_on_the_end_and_the_next_claim_says_so(bench: Bench) -> None:
+    (attempt,) = bench.claim()
+    assert bench.floor.begin(attempt, bench.slot)
+    attempt.cursor("photos", 1)
+    attempt.cursor("photos", 2)
+    bench.floor.finish(attempt, handed_back(attempt, "shutdown"), bench.slot)
+
+    bench.rounds()
+    bench.pump.ring()
+    bench.rounds()
+
+    assert not attempt.job.has_steps
+    (again,) = bench.delivered
+    assert (again.job.run, again.job.has_steps) == (2, True)
+    assert bench.store.steps.steps(again.job.id).cursors == {"photos": 2}
+
+
+def test_a_step_of_a_lost_job_is_not_written(bench: Bench) -> None:
+    (attempt,) = bench.claim()
+    assert bench.floor.begin(attempt, bench.slot)
+    bench.store.leases.retire(bench.incarnation)
+
+    with pytest.raises(LeaseLost):
+        attempt.keep_step("pay", b"1")
+
+    assert bench.store.steps.steps(attempt.job.id).finished == {}
