@@ -6,12 +6,13 @@ Reads everything, changes nothing but the mark that a coming purge of dead lette
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from duly.client.client import Client
 from duly.client.settings import SettingRow
+from duly.client.task import Task
 from duly.core.defaults import PURGE_NOTICE
 from duly.core.durations import compact_duration
 from duly.core.errors import DulyError, MigrationNeeded, StoreUnreachable, UsageError
@@ -79,12 +80,22 @@ def _declarations(client: Client, load: Callable[[], None]) -> Iterator[Finding]
             f"{len(longer)} of {len(registry.tasks)} tasks may run longer than the grace of a shutdown "
             f"({compact_duration(settings.grace)}): a deploy hands their jobs back, which costs no attempt",
         )
+    for task in registry.tasks.values():
+        yield from _template(task)
     unowned = [queue.name for queue in registry.queues.values() if queue.owner is None]
     if unowned and len(registry.queues) > 1:
         yield Finding(
             "note",
             f"nobody owns {', '.join(unowned)}; say whom dead letters concern: jobs.queue(…, owner='…')",
         )
+
+
+def _template(task: Task[..., Any]) -> Iterator[Finding]:
+    """A unique key is compared with the parameters at first use; here before that."""
+    try:
+        task.check_unique()
+    except UsageError as error:
+        yield Finding("error", str(error))
 
 
 def _store(client: Client) -> Iterator[Finding]:

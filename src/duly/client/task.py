@@ -207,6 +207,11 @@ class Task(Generic[P, T]):
         """At most one live job per key: a template over its arguments."""
         return None if self._declaration.unique is None else self._declaration.unique.unique
 
+    def check_unique(self) -> None:
+        """UsageError when the template names a parameter that the function does not take."""
+        if self._declaration.unique is not None:
+            self._declaration.unique.check(self.arguments)
+
     @property
     def expires(self) -> timedelta | None:
         return self._declaration.expires

@@ -127,11 +127,12 @@ class Arguments:
         data = encode_value(named, bounds, "argument", MARKING_ENCODER)
         if RESULT_MARK not in data:
             return self.encode(args, kwargs, bounds)
-        known = {
-            name: value
-            for name, value in named.items()
-            if RESULT_MARK not in encode_value({name: value}, bounds, "argument", MARKING_ENCODER)
-        }
+        known = {}
+        for name, value in named.items():
+            if RESULT_MARK not in MARKING_ENCODER.encode(value):
+                known[name] = value
+            elif fault := explained({name: value}, bounds, "argument"):
+                raise refusal(fault, "argument")
         _proved(self._lenient, shape, known, bounds)
         return data
 

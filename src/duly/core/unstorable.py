@@ -157,7 +157,7 @@ def _inside(value: object) -> Iterator[tuple[str, object]] | None:
 
 def _entries(value: Mapping[object, object]) -> Iterator[tuple[str, object]]:
     for key, part in value.items():
-        if key is None or isinstance(key, (bool, tuple, frozenset)):
+        if key is None or isinstance(key, (bool, tuple, frozenset, Placeholder)):
             yield f"[{key!r:.40}]", _BadKey()
         if isinstance(key, (str, int, float)):
             yield f"[{key!r:.40}]", key  # a key must be storable as much as its value
