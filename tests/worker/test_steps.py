@@ -119,6 +119,18 @@ def test_an_async_step_runs_on_the_loop_and_comes_back_too(rig: Rig) -> None:
     assert rig.ran == [3, 5]
 
 
+def test_blocking_work_in_a_thread_keeps_its_annotation(rig: Rig) -> None:
+    def pay(amount: int) -> Receipt:
+        rig.ran.append(amount)
+        return Receipt(amount)
+
+    async def handler(job: Job) -> object:
+        return await job.astep("pay", partial(asyncio.to_thread, pay, 3))
+
+    assert asyncio.run(handler(rig.job)) == asyncio.run(handler(rig.again())) == Receipt(3)
+    assert rig.ran == [3]
+
+
 def test_a_lambda_around_a_class_of_the_users_says_how_to_keep_the_class(rig: Rig) -> None:
     async def pay() -> Receipt:
         return Receipt(3)

@@ -5,7 +5,9 @@ Writes nothing; that is the port's.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from functools import partial
 from inspect import isawaitable, iscoroutine, iscoroutinefunction, unwrap
 from itertools import islice
 from types import FunctionType
@@ -192,6 +194,8 @@ def _check_kind(name: str, fn: Callable[[], object]) -> None:
 
 def _kind_of(fn: Any) -> Any:
     """The return annotation, where there is one that can be read."""
+    if isinstance(fn, partial) and fn.func is asyncio.to_thread and fn.args:
+        fn = fn.args[0]
     inner = function_of(fn)
     if not isinstance(inner, (FunctionType, type)):
         inner = getattr(type(inner), "__call__", inner)  # noqa: B004 - its annotations are wanted
