@@ -88,9 +88,9 @@ def _opened(connection: Any) -> tuple[Any, Any]:
         )
     with _refused(connection):
         connection.validate_thread_sharing()
-        connection.validate_no_broken_transaction()
         if connection.closed_in_transaction:
             raise kinds.closed(connection)
+        connection.validate_no_broken_transaction()
         connection.ensure_connection()
     return connection, connection.connection
 

@@ -1,0 +1,1 @@
+"""Callers' connections of every kind, on real servers and files."""
