@@ -8,11 +8,14 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
-from duly.core.job import ClaimedJob, Counters, Ended, JobId, NewJob, Token
+from duly.core.job import ClaimedJob, Counters, Cursor, Ended, JobId, NewJob, Token
+from duly.core.lifecycle import State
 from duly.core.names import key_of, suspect_key
 from duly.stores.postgres.arrays import Blobs, moments, texts, words
 
 T = TypeVar("T")
+
+_STEPS: Final = 32
 
 # Beyond this PostgreSQL's timestamps end; the functions cap moments at the year 9999.
 _LONGEST: Final = 250_000 * 365.25 * 86_400
@@ -37,7 +40,6 @@ def spans(values: Iterable[timedelta | None]) -> str:
 
 def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict[str, Any]:
     """The parameters of enqueue_jobs.sql."""
-    holders: list[Token] = sorted({job.holder for job in jobs if job.holder is not None})
     return {
         "queues": texts([job.queue for job in jobs]),
         "queue_keys": words([queue_key(job.queue) for job in jobs]),
@@ -55,11 +57,19 @@ def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict
         # Names hold no line ends.
         "tags": filled(["\n".join(job.tags) or None for job in jobs], texts),
         "correlations": filled([job.correlation_id for job in jobs], texts),
-        "holder_incarnations": words([holder.incarnation for holder in holders]),
-        "holder_ids": words([holder.job for holder in holders]),
-        "holder_runs": words([holder.run for holder in holders]),
+        **holders(jobs),
         "own": own,
         "now": now,
+    }
+
+
+def holders(jobs: Sequence[NewJob]) -> dict[str, Any]:
+    """The attempts that jobs are enqueued from."""
+    tokens: list[Token] = sorted({job.holder for job in jobs if job.holder is not None})
+    return {
+        "holder_incarnations": words([token.incarnation for token in tokens]),
+        "holder_ids": words([token.job for token in tokens]),
+        "holder_runs": words([token.run for token in tokens]),
     }
 
 
@@ -86,7 +96,34 @@ def ends(ended: Iterable[Ended]) -> dict[str, Any]:
         "tracebacks": filled([error.traceback if error else None for error in errors], texts),
         "fingerprints": filled([error.fingerprint if error else None for error in errors], texts),
         "elapsed": filled([end.elapsed for end in rows], spans),
+        **_cursors_of(rows),
     }
+
+
+def _cursors_of(ended: Sequence[Ended]) -> dict[str, Any]:
+    """Kept where the job may run again."""
+    if not any(end.cursors for end in ended):
+        return _NO_CURSORS
+    return cursors(
+        Cursor(end.id, end.run, name, position)
+        for end in ended
+        if end.to is not State.completed
+        for name, position in end.cursors
+    )
+
+
+def cursors(told: Iterable[Cursor]) -> dict[str, Any]:
+    """The latest word on each, in the order in which rows are locked."""
+    rows = [told for _, told in sorted({(told.id, told.name): told for told in told}.items())]
+    return {
+        "cursor_ids": words([told.id for told in rows]),
+        "cursor_runs": words([told.run for told in rows]),
+        "cursor_names": texts([told.name for told in rows]),
+        "cursor_positions": words([told.position for told in rows]),
+    }
+
+
+_NO_CURSORS: Final = cursors(())
 
 
 def _counts(values: list[int]) -> str | None:
@@ -112,7 +149,7 @@ NO_CLAIM: Final[dict[str, Any]] = {
 def claimed_job(row: Sequence[Any]) -> ClaimedJob:
     """A row of kind `claimed`."""
     _, _, id, run, priority, _, failed, lost, interrupted, snoozed, attempts, *rest = row
-    timeout, enqueued_at, claimed_at, queue, task, tenant, tags, correlation_id, args = rest
+    timeout, enqueued_at, claimed_at, queue, task, tenant, tags, correlation_id, args, extras, trigger = rest
     return ClaimedJob(
         id=JobId(id),
         run=run,
@@ -128,6 +165,8 @@ def claimed_job(row: Sequence[Any]) -> ClaimedJob:
         timeout=timeout,
         enqueued_at=utc(enqueued_at),
         claimed_at=utc(claimed_at),
+        trigger=trigger,
+        has_steps=extras & _STEPS != 0,
     )
 
 

@@ -118,17 +118,21 @@ class Database:
         with self.pool.link() as link:
             return self.call_on(link, name, parameters)
 
-    def call_together(
-        self, name: str, calls: Sequence[Parameters], accept: Callable[[list[Row]], T]
-    ) -> list[T]:
-        """Run one statement several times in one transaction: all or nothing, also when `accept` raises."""
-        text = statement(name, self.schema)
+    def call_together(self, calls: Sequence[tuple[str, Parameters, Callable[[list[Row]], T]]]) -> list[T]:
+        """Run several statements in one transaction: all or nothing, also when the reader of one's rows raises."""
         with self.pool.link() as link:
-            try:
-                with link.connection.patience(SILENCE), link.connection.transaction():
-                    return [accept(rows_of(link.connection, text, parameters)) for parameters in calls]
-            except (psycopg.Error, UnicodeError) as error:
-                raise self.fault(error, link) from error
+            for left in reversed(range(_TRIES)):
+                try:
+                    with link.connection.patience(SILENCE), link.connection.transaction():
+                        return [
+                            read(rows_of(link.connection, statement(name, self.schema), parameters))
+                            for name, parameters, read in calls
+                        ]
+                except (psycopg.Error, UnicodeError) as error:
+                    state = getattr(error, "sqlstate", None)
+                    if left == 0 or link.broken or state not in translation.REPEATABLE:
+                        raise self.fault(error, link) from error
+        raise AssertionError("unreachable")
 
     def call_on(self, link: Link, name: str, parameters: Parameters | None = None) -> list[Row]:
         """As `call`, on a connection that the caller holds."""

@@ -11,10 +11,8 @@ from datetime import timedelta
 from typing import Any, Final
 
 from duly.core.defaults import ENQUEUE_BATCH
-from duly.core.errors import LeaseLost
-from duly.core.job import ClaimRequest, Ended, Exchange, Incarnation, JobId, NewJob, Progress, Stored
-from duly.core.lifecycle import Outcome
-from duly.stores.postgres import columns
+from duly.core.job import ClaimRequest, Cursor, Ended, Exchange, Incarnation, JobId, NewJob, Progress, Stored
+from duly.stores.postgres import calls, columns
 from duly.stores.postgres.arrays import texts, words
 from duly.stores.postgres.database import Database, Row
 from duly.stores.postgres.marks import Marks, Seen
@@ -36,14 +34,16 @@ class PostgresJobs:
     def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
         if not jobs:
             return []
+        now = self._database.now()
         if len(jobs) <= ENQUEUE_BATCH:
-            parameters = columns.new_jobs(jobs, own=True, now=self._database.now())
-            return stored(self._database.call("enqueue_jobs", parameters), jobs)
-        parts = [jobs[start : start + ENQUEUE_BATCH] for start in range(0, len(jobs), ENQUEUE_BATCH)]
-        calls = [columns.new_jobs(part, own=True, now=self._database.now()) for part in parts]
-        left = iter(parts)
-        # Looked at before the commit: a lost holder in a later part takes back the earlier ones.
-        answers = self._database.call_together("enqueue_jobs", calls, lambda rows: stored(rows, next(left)))
+            call = calls.enqueueing(jobs, own=True, now=now)
+            return call.read(self._database.call(call.name, call.parameters))
+        parts = [
+            calls.enqueueing(jobs[start : start + ENQUEUE_BATCH], own=True, now=now, first=start)
+            for start in range(0, len(jobs), ENQUEUE_BATCH)
+        ]
+        # Looked at before the commit: a lost holder or a reused key in a later part takes back the earlier ones.
+        answers = self._database.call_together([(part.name, part.parameters, part.read) for part in parts])
         return [one for answer in answers for one in answer]
 
     def exchange(
@@ -78,7 +78,7 @@ class PostgresJobs:
         return bool(self._database.call("extend_attempt", parameters)[0][0])
 
     def report(
-        self, incarnation: Incarnation, progress: Sequence[Progress]
+        self, incarnation: Incarnation, progress: Sequence[Progress], cursors: Sequence[Cursor] = ()
     ) -> tuple[list[tuple[JobId, int]], list[JobId]]:
         latest = [told for _, told in sorted({told.id: told for told in progress}.items())]
         rows = self._database.call(
@@ -90,6 +90,7 @@ class PostgresJobs:
                 "done": words([told.done for told in latest]),
                 "of": words([told.of for told in latest]),
                 "notes": texts([told.note for told in latest]),
+                **columns.cursors(cursors),
                 "now": self._database.now(),
             },
         )
@@ -119,16 +120,6 @@ class PostgresJobs:
                 with self._guard:
                     self._stragglers += late
             lane.learn(seen, Counter(other[4] for other in mine))
-
-
-def stored(rows: list[Row], jobs: Sequence[NewJob]) -> list[Stored]:
-    """The answers to one enqueue. LeaseLost when the function stored nothing because a holder is not live."""
-    if len(rows) < len(jobs):
-        holder = next(job.holder for job in jobs if job.holder is not None)
-        raise LeaseLost(
-            f"job {holder.job} is no longer held by this attempt; nothing was enqueued", job_id=holder.job
-        )
-    return [Stored(JobId(id), Outcome.created, columns.utc_or_none(run_at)) for id, run_at in rows]
 
 
 def _lanes(request: ClaimRequest) -> list[int]:

@@ -20,7 +20,7 @@ def job_record(row: Row) -> JobRecord:
     failed, lost, interrupted, snoozed, *rest = rest
     run, attempts, timeout, enqueued_at, expires_at, run_at, started_at, deadline, finished_at, *rest = rest
     incarnation, reason, note, result, *rest = rest
-    error, (progress_run, done, of, progress_note, wished) = _error(rest[:4]), rest[4:]
+    error, (progress_run, done, of, progress_note, wished, trigger) = _error(rest[:4]), rest[4:]
     return JobRecord(
         id=JobId(id),
         state=State(state),
@@ -48,6 +48,7 @@ def job_record(row: Row) -> JobRecord:
         error=error,
         progress=None if done is None else Progress(JobId(id), progress_run, done, of, progress_note),
         cancel_wished=wished,
+        trigger=trigger,
     )
 
 

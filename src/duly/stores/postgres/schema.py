@@ -11,8 +11,9 @@ from typing import Any, Final
 import psycopg
 
 from duly.core.errors import StoreUnreachable, UsageError
-from duly.stores.postgres import translation
-from duly.stores.postgres.columns import queue_key
+from duly.core.registration import Registration
+from duly.stores.postgres import specs, translation
+from duly.stores.postgres.columns import seconds
 from duly.stores.postgres.database import Database, migration_needed, rows_of
 from duly.stores.postgres.pool import Link
 from duly.stores.postgres.statements import TOKEN, Migration, migrations, quoted, statement
@@ -70,17 +71,25 @@ class PostgresSchema:
             parts.append(_recorded(migration, self._database.schema))
         return "\n\n".join(parts) + "\n"
 
-    def declare(self, queues: Mapping[str, str], tasks: Mapping[str, str]) -> None:
-        self._database.call(
-            "declare_names",
-            {
-                "queues": list(queues),
-                "keys": [queue_key(name) for name in queues],
-                "owners": list(queues.values()),
-                "tasks": list(tasks),
-                "task_queues": list(tasks.values()),
-            },
-        )
+    def declare(self, registration: Registration) -> bool:
+        queues, tasks, schedules = registration.queues, registration.tasks, registration.schedules
+        parameters = {
+            "origin": registration.origin,
+            "release": registration.release,
+            "queues": [queue.name for queue in queues],
+            "owners": [queue.owner for queue in queues],
+            "keep": [seconds(queue.keep) for queue in queues],
+            "keep_dead": [seconds(queue.keep_dead) for queue in queues],
+            "tasks": [task.name for task in tasks],
+            "task_queues": [task.queue for task in tasks],
+            "priorities": [task.priority for task in tasks],
+            "expires": [seconds(task.expires) for task in tasks],
+            "schedules": [schedule.name for schedule, _ in schedules],
+            "definitions": specs.definitions(schedule for schedule, _ in schedules),
+            "first": [first for _, first in schedules],
+            "now": self._database.now(),
+        }
+        return bool(self._database.call("declare_release", parameters)[0][0])
 
     def declared(self) -> tuple[dict[str, str], dict[str, str]]:
         rows = self._database.call("read_declared")

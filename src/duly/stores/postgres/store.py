@@ -5,22 +5,26 @@ Opening is lazy: the first call connects. A forked child opens connections of it
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 import psycopg
 from msgspec.structs import replace
 
-from duly.core.job import Ended, Incarnation, NewJob, Stored
-from duly.stores.connections.kinds import Answer
+from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
+from duly.core.lifecycle import State
 from duly.stores.connections.postgres import CallersConnection, Identity
-from duly.stores.postgres import arrays, columns, translation
+from duly.stores.postgres import arrays, calls, translation
+from duly.stores.postgres.calls import Call
 from duly.stores.postgres.capabilities import CAPABILITIES
 from duly.stores.postgres.database import Database, migration_needed
 from duly.stores.postgres.inspection import PostgresInspection
-from duly.stores.postgres.jobs import PostgresJobs, stored
+from duly.stores.postgres.jobs import PostgresJobs
+from duly.stores.postgres.keys import PostgresKeys, PostgresSteps
 from duly.stores.postgres.leases import PostgresLeases
 from duly.stores.postgres.listener import PostgresListener, Silence
 from duly.stores.postgres.operator import PostgresOperator
+from duly.stores.postgres.schedules import PostgresSchedules
 from duly.stores.postgres.schema import PostgresSchema
 from duly.stores.postgres.statements import migrations, statement
 from duly.stores.postgres.upkeep import PostgresUpkeep
@@ -28,12 +32,17 @@ from duly.stores.protocol import (
     Clock,
     InspectionStore,
     JobStore,
+    KeyStore,
     LeaseStore,
     Listener,
     OperatorStore,
+    ScheduleStore,
     SchemaStore,
+    StepStore,
     UpkeepStore,
 )
+
+T = TypeVar("T")
 
 
 class PostgresStore:
@@ -57,6 +66,9 @@ class PostgresStore:
         )
         jobs = PostgresJobs(self._database)
         self.jobs: JobStore = jobs
+        self.keys: KeyStore = PostgresKeys(self._database)
+        self.steps: StepStore = PostgresSteps(self._database)
+        self.schedules: ScheduleStore = PostgresSchedules(self._database)
         self.leases: LeaseStore = PostgresLeases(self._database)
         self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers)
         self.inspection: InspectionStore = PostgresInspection(self._database)
@@ -95,41 +107,59 @@ class PostgresStore:
             await connection.close()
 
     def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
-        return _stored(self._on(connection, *self._enqueueing(jobs)), jobs) if jobs else []
+        return _told(*self._on(connection, self._enqueueing(jobs))) if jobs else []
 
     async def aenqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
-        return _stored(await self._aon(connection, *self._enqueueing(jobs)), jobs) if jobs else []
+        return _told(*await self._aon(connection, self._enqueueing(jobs))) if jobs else []
 
     def complete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool:
-        answer = self._on(connection, *self._completing(incarnation, ended))
-        return not any(row[0] == "lost" for row in answer.rows)
+        return self._on(connection, calls.completing(incarnation, ended, now=self._database.now()))[0]
 
     async def acomplete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool:
-        answer = await self._aon(connection, *self._completing(incarnation, ended))
-        return not any(row[0] == "lost" for row in answer.rows)
+        call = calls.completing(incarnation, ended, now=self._database.now())
+        return (await self._aon(connection, call))[0]
+
+    def cancel_on(self, connection: Any, ids: Sequence[JobId], by: str, reason: str) -> dict[JobId, State]:
+        return self._on(connection, calls.cancelling(ids, by, reason, now=self._database.now()))[0]
+
+    async def acancel_on(
+        self, connection: Any, ids: Sequence[JobId], by: str, reason: str
+    ) -> dict[JobId, State]:
+        return (await self._aon(connection, calls.cancelling(ids, by, reason, now=self._database.now())))[0]
+
+    def lookup_on(self, connection: Any, ids: Sequence[JobId]) -> list[JobRecord | None]:
+        return self._on(connection, calls.looking_up(ids))[0]
+
+    async def alookup_on(self, connection: Any, ids: Sequence[JobId]) -> list[JobRecord | None]:
+        return (await self._aon(connection, calls.looking_up(ids)))[0]
+
+    def once_on(self, connection: Any, digest: bytes, keep: timedelta) -> bool:
+        return self._on(connection, calls.taking_once(digest, keep, now=self._database.now()))[0]
+
+    async def aonce_on(self, connection: Any, digest: bytes, keep: timedelta) -> bool:
+        return (await self._aon(connection, calls.taking_once(digest, keep, now=self._database.now())))[0]
+
+    def advance_on(
+        self, connection: Any, name: str, expected: datetime, next_at: datetime, last_at: datetime, fired: int
+    ) -> bool:
+        return self._on(connection, calls.advancing(name, expected, next_at, last_at, fired))[0]
 
     def close(self) -> None:
         self._database.close()
 
-    def _enqueueing(self, jobs: Sequence[NewJob]) -> tuple[bytes, dict[str, Any]]:
-        parameters = columns.new_jobs(jobs, own=False, now=self._database.now())
-        return statement("enqueue_jobs", self._database.schema), parameters
+    def _enqueueing(self, jobs: Sequence[NewJob]) -> Call[list[Stored]]:
+        return calls.enqueueing(jobs, own=False, now=self._database.now())
 
-    def _completing(self, incarnation: Incarnation, ended: Ended) -> tuple[bytes, dict[str, Any]]:
-        parameters = {
-            "incarnation": incarnation,
-            **columns.ends([ended]),
-            **columns.NO_CLAIM,
-            "own": False,
-            "now": self._database.now(),
-        }
-        return statement("exchange_jobs", self._database.schema), parameters
+    def _on(self, connection: Any, call: Call[T]) -> tuple[T, bool]:
+        """What the call answers, and whether it hangs on the caller's commit."""
+        text = statement(call.name, self._database.schema)
+        answer = self._callers.run(connection, text, arrays.plain(call.parameters))
+        return call.read(answer.rows), answer.pending
 
-    def _on(self, connection: Any, text: bytes, parameters: dict[str, Any]) -> Answer:
-        return self._callers.run(connection, text, arrays.plain(parameters))
-
-    async def _aon(self, connection: Any, text: bytes, parameters: dict[str, Any]) -> Answer:
-        return await self._callers.arun(connection, text, arrays.plain(parameters))
+    async def _aon(self, connection: Any, call: Call[T]) -> tuple[T, bool]:
+        text = statement(call.name, self._database.schema)
+        answer = await self._callers.arun(connection, text, arrays.plain(call.parameters))
+        return call.read(answer.rows), answer.pending
 
     def _own_identity(self, again: bool) -> Identity:
         if self._identity is None or again:
@@ -143,5 +173,5 @@ class PostgresStore:
         return self._identity
 
 
-def _stored(answer: Answer, jobs: Sequence[NewJob]) -> list[Stored]:
-    return [replace(one, pending=answer.pending) for one in stored(answer.rows, jobs)]
+def _told(stored: list[Stored], pending: bool) -> list[Stored]:
+    return [replace(one, pending=pending) for one in stored]

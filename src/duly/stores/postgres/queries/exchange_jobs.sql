@@ -1,7 +1,7 @@
--- Apply ends and claim more. Lock, index: exchange_1. Differs: one function call here, several statements in SQLite.
+-- Apply ends and claim more. Lock, index: exchange_2. Differs: one function call here, several statements in SQLite.
 select kind, place, id, run, priority, pos, failed, lost, interrupted, snoozed, attempts, timeout, enqueued_at, claimed_at,
-       queue, task, tenant, tags, correlation_id, args
-  from {schema}.exchange_1(
+       queue, task, tenant, tags, correlation_id, args, extras, trigger
+  from {schema}.exchange_2(
     p_incarnation => %(incarnation)s::bigint,
     p_ids => %(ids)s::bigint[], p_runs => %(runs)s::int[], p_events => %(events)s::text[], p_states => %(states)s::text[],
     p_failed => %(failed)s::int[], p_lost => %(lost)s::int[], p_interrupted => %(interrupted)s::int[],
@@ -9,6 +9,8 @@ select kind, place, id, run, priority, pos, failed, lost, interrupted, snoozed, 
     p_reasons => %(reasons)s::text[], p_notes => %(notes)s::text[], p_error_types => %(error_types)s::text[],
     p_error_messages => %(error_messages)s::text[], p_tracebacks => %(tracebacks)s::text[],
     p_fingerprints => %(fingerprints)s::text[], p_elapsed => %(elapsed)s::float8[],
+    p_cursor_ids => %(cursor_ids)s::bigint[], p_cursor_runs => %(cursor_runs)s::int[],
+    p_cursor_names => %(cursor_names)s::text[], p_cursor_positions => %(cursor_positions)s::bigint[],
     p_queues => %(queues)s::text[], p_lanes => %(lanes)s::bigint[], p_caps => %(caps)s::int[], p_sweeps => %(sweeps)s::boolean[],
     p_most => %(most)s::int, p_unparked => %(unparked)s::bigint[], p_jump_lanes => %(jump_lanes)s::bigint[],
     p_jump_from => %(jump_from)s::int[], p_jump_pos => %(jump_pos)s::bigint[], p_jump_to => %(jump_to)s::bigint[],

@@ -1,0 +1,127 @@
+"""What can be done in a caller's transaction: each as one statement, its parameters, and what its rows mean.
+
+Runs nothing and knows no connection, so that any kind of connection may carry a call. Parameters are named (%(name)s)
+and cast to their types in the statement.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from duly.core.errors import KeyReused, LeaseLost
+from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
+from duly.core.lifecycle import Outcome, State
+from duly.stores.postgres import columns, records, specs
+from duly.stores.postgres.arrays import Blobs, words
+
+T = TypeVar("T")
+Row = Sequence[Any]
+
+
+class Call(NamedTuple, Generic[T]):
+    """One statement, ready to run."""
+
+    name: str
+    """Of queries/NAME.sql."""
+    parameters: dict[str, Any]
+    read: Callable[[Sequence[Row]], T]
+    """What the rows mean; may raise an error of ours, after which the transaction is still usable."""
+
+
+def enqueueing(
+    jobs: Sequence[NewJob], *, own: bool, now: datetime | None, first: int = 0
+) -> Call[list[Stored]]:
+    """Store jobs. `own`: on a connection of the store's, so that it may lock as it likes; `first` is the place of the
+    first of them in the caller's call, for errors."""
+    if not any(specs.is_rich(job) for job in jobs):
+        parameters = columns.new_jobs(jobs, own=own, now=now)
+        return Call("enqueue_jobs", parameters, lambda rows: _stored(rows, jobs))
+    parameters = {
+        "specs": specs.specs(jobs),
+        "args": Blobs([job.args for job in jobs]),
+        **columns.holders(jobs),
+        "own": own,
+        "now": now,
+    }
+    return Call("enqueue_rich_jobs", parameters, lambda rows: _keyed(rows, jobs, first))
+
+
+def completing(incarnation: Incarnation, ended: Ended, *, now: datetime | None) -> Call[bool]:
+    """Apply one end; False when its token is not live."""
+    parameters = {
+        "incarnation": incarnation,
+        **columns.ends([ended]),
+        **columns.NO_CLAIM,
+        "own": False,
+        "now": now,
+    }
+    return Call("exchange_jobs", parameters, lambda rows: not any(row[0] == "lost" for row in rows))
+
+
+def cancelling(
+    ids: Sequence[JobId], by: str, reason: str, *, now: datetime | None
+) -> Call[dict[JobId, State]]:
+    """Cancel what waits, wish it for what runs."""
+    parameters = {"ids": words(sorted(set(ids))), "by": by, "reason": reason, "now": now}
+    return Call(
+        "cancel_jobs",
+        parameters,
+        lambda rows: {JobId(id): State.running if running else State.cancelled for id, running in rows},
+    )
+
+
+def looking_up(ids: Sequence[JobId]) -> Call[list[JobRecord | None]]:
+    """Jobs in the order asked, None for those that are not there."""
+
+    def read(rows: Sequence[Row]) -> list[JobRecord | None]:
+        found = {record.id: record for record in map(records.job_record, rows)}
+        return [found.get(id) for id in ids]
+
+    return Call("lookup_jobs", {"ids": words(sorted(set(ids)))}, read)
+
+
+def taking_once(digest: bytes, keep: timedelta, *, now: datetime | None) -> Call[bool]:
+    """True the first time within `keep`."""
+    parameters = {"key": digest, "keep": columns.seconds(keep), "now": now}
+    return Call("take_once", parameters, _truth)
+
+
+def advancing(name: str, expected: datetime, next_at: datetime, last_at: datetime, fired: int) -> Call[bool]:
+    """Move a tick's schedule on; False when it is no longer due at `expected`."""
+    parameters = {"name": name, "expected": expected, "next_at": next_at, "last_at": last_at, "fired": fired}
+    return Call("advance_schedule", parameters, _truth)
+
+
+def _truth(rows: Sequence[Row]) -> bool:
+    return bool(rows[0][0])
+
+
+def _stored(rows: Sequence[Row], jobs: Sequence[NewJob]) -> list[Stored]:
+    """LeaseLost when the function stored nothing because a holder is not live."""
+    if len(rows) < len(jobs):
+        raise _lease_lost(jobs)
+    return [Stored(JobId(id), Outcome.created, columns.utc_or_none(run_at)) for id, run_at in rows]
+
+
+def _keyed(rows: Sequence[Row], jobs: Sequence[NewJob], first: int) -> list[Stored]:
+    """As `_stored`; KeyReused when the function stored nothing because of a key."""
+    if not rows and jobs:
+        raise _lease_lost(jobs)
+    if rows[0][2] == "reused":
+        id, _, _, place = rows[0]
+        raise KeyReused(
+            f"the idempotency key of job {first + place} in this call was used before, for job {id} with other "
+            "arguments; nothing was enqueued: give the new request a key of its own",
+            job_id=id,
+            position=first + place - 1,
+        )
+    return [
+        Stored(JobId(id), Outcome(outcome), columns.utc_or_none(run_at)) for id, run_at, outcome, _ in rows
+    ]
+
+
+def _lease_lost(jobs: Sequence[NewJob]) -> LeaseLost:
+    holder = next(job.holder for job in jobs if job.holder is not None)
+    return LeaseLost(
+        f"job {holder.job} is no longer held by this attempt; nothing was enqueued", job_id=holder.job
+    )

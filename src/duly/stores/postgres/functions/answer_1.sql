@@ -1,0 +1,13 @@
+-- How a job ended that is no longer kept, as its idempotency record knows. Lock: none. Index: idempotency_id. Differs: none.
+create function {schema}.answer_1(p_id bigint, p_now timestamptz)
+returns table (status text, ended_at timestamptz, result bytea, reason text)
+language plpgsql stable security definer
+set search_path = {schema}, pg_temp set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+#variable_conflict use_column
+begin
+    return query
+    select i.status, i.ended_at, i.result, i.reason from idempotency i
+     where i.id = p_id and i.status is not null and i.until > coalesce(p_now, clock_timestamp())
+     order by i.until desc limit 1;
+end
+$$;

@@ -1,0 +1,24 @@
+-- Enqueues what follows jobs that have just completed (`then`) or gone dead (`on_dead`), in the order in which it was given.
+-- Lock: those of store_jobs_1 and follow_keyed_1. Index: follow_pkey. Differs: SQLite has one writer.
+create function {schema}.follow_up_1(p_ids bigint[], p_states text[], p_own boolean, p_now timestamptz) returns void
+language plpgsql as $$
+declare
+    v_specs jsonb;
+    v_keyed record;
+begin
+    select jsonb_agg(follow_spec_1(f.id, f.spec) order by u.place, f.position) into v_specs
+      from unnest(p_ids, p_states) with ordinality as u (id, state, place)
+      join follow f on f.id = u.id and f.kind = case u.state when 'completed' then 1 when 'dead' then 2 end
+     where not f.spec ?| '{idempotency,unique}';
+    if v_specs is not null then
+        perform store_jobs_1(v_specs, null, p_own, p_now);
+    end if;
+    for v_keyed in
+        select f.id, f.kind, f.position from unnest(p_ids, p_states) with ordinality as u (id, state, place)
+          join follow f on f.id = u.id and f.kind = case u.state when 'completed' then 1 when 'dead' then 2 end
+         where f.spec ?| '{idempotency,unique}' order by u.place, f.position
+    loop
+        perform follow_keyed_1(v_keyed.id, v_keyed.kind, v_keyed.position, p_own, p_now);
+    end loop;
+end
+$$;

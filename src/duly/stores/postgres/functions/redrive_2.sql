@@ -1,0 +1,61 @@
+-- dead, cancelled, skipped -> ready at the tail, in order of id: counters 0, run kept, an old expiry forgotten. A job whose
+-- unique key another one has by now stays where it is.
+-- Lock: the final rows, by id, then keys in sorted order. Index: dead_pkey, finished_pkey, job_pkey, unique_key_pkey. Differs: none.
+create function {schema}.redrive_2(p_ids bigint[], p_by text, p_reason text, p_priority int, p_now timestamptz)
+returns setof bigint
+language plpgsql security definer
+set search_path = {schema}, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set jit = off set plan_cache_mode = force_generic_plan as $$
+declare
+    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_ids bigint[] := p_ids;
+    v_won bigint[] := '{}';
+    v_moved bigint[];
+    v_job record;
+    v_told record;
+begin
+    perform require_read_committed_1();
+    perform 1 from unnest(p_ids) as u (id) cross join lateral (select 1 from dead d where d.id = u.id for update) x;
+    perform 1 from unnest(p_ids) as u (id) cross join lateral (
+        select 1 from finished f where f.id = u.id and f.status in ('cancelled', 'skipped') for update) x;
+    for v_job in
+        select j.id, j.unique_key, j.unique_live, x.run from unnest(p_ids) as u (id)
+         cross join lateral (
+            select j.id, j.unique_key, j.unique_live from job j where j.id = u.id and j.extras & 4 <> 0 offset 0) j
+         cross join lateral (
+            select d.run from dead d where d.id = j.id
+             union all
+            select f.run from finished f where f.id = j.id and f.status in ('cancelled', 'skipped')) x
+         order by j.unique_key, j.id
+    loop
+        v_told := take_unique_1(v_job.unique_key, v_job.id, v_job.run, v_job.unique_live, false, v_won, false, v_now);
+        if v_told.holder is not null then
+            v_ids := array_remove(v_ids, v_job.id);
+        else
+            v_won := v_won || v_job.id;
+        end if;
+    end loop;
+    with gone as (
+        delete from dead where id = any(v_ids) returning id, run
+    ), gone_finished as (
+        delete from finished where id = any(v_ids) and status in ('cancelled', 'skipped') returning id, run
+    ), gone_all as (
+        select * from gone union all select * from gone_finished order by id
+    ), again as (
+        insert into ready (queue, priority, pos, id, task, ready_at, run)
+        select j.queue_key, coalesce(p_priority, j.priority), nextval('pos'), g.id, j.task_key, v_now, g.run
+          from gone_all g cross join lateral (
+            select j.queue_key, j.task_key, j.priority from job j where j.id = g.id offset 0) j
+        returning id
+    )
+    select array_agg(a.id) into v_moved from again a;
+    if v_moved is not null then
+        delete from result where id = any(v_moved);
+        delete from wish where id = any(v_moved);
+        perform note_act_1('redrive', p_by, p_reason, cardinality(v_moved), v_now);
+        perform ring_1();
+    end if;
+    return query select unnest(v_moved);
+end
+$$;

@@ -1,0 +1,83 @@
+-- Deletes one chunk of finished jobs past their queue's retention, then of announced dead letters past theirs, oldest first.
+-- How they ended stays in their idempotency records. Keys and versions past their time go, too, a chunk of each.
+-- Lock: final rows FOR UPDATE SKIP LOCKED, so that any number of workers may do it. Each queue's walk goes on where it last
+-- stopped, less a minute for what was committed late, so that it does not wade through its own dead entries.
+-- Index: finished_order, dead_order, idempotency_id and those of forget_old_keys_1. Differs: SQLite needs no remembered place.
+create function {schema}.retain_2(
+    p_keys bigint[], p_keep float8[], p_default float8, p_dead_keys bigint[], p_dead_keep float8[], p_dead_default float8,
+    p_notice float8, p_most int, p_now timestamptz
+) returns int
+language plpgsql security definer
+set search_path = {schema}, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set jit = off set plan_cache_mode = force_generic_plan as $$
+declare
+    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_queue bigint := -9223372036854775808;
+    v_ids bigint[];
+    v_last timestamptz;
+    v_from timestamptz;
+    v_left int := p_most;
+begin
+    perform require_read_committed_1();
+    while v_left > 0 loop
+        select f.queue_key into v_queue from finished f
+         where f.queue_key > v_queue order by f.queue_key, f.finished_at, f.id limit 1;
+        exit when not found;
+        v_from := coalesce((select to_timestamp(s.position / 1e6) - interval '1 minute' from sweep s
+                             where s.name = 'retain:' || v_queue), '-infinity');
+        with gone as (
+            delete from finished where ctid = any(array(
+                select f.ctid from finished f
+                 where f.queue_key = v_queue and f.finished_at >= v_from
+                   and f.finished_at <= v_now - interval '1 second' * coalesce(
+                       (select k.keep from unnest(p_keys, p_keep) as k (key, keep) where k.key = v_queue),
+                       extract(epoch from (select q.keep from queue q where q.key = v_queue limit 1))::float8, p_default)
+                 order by f.finished_at, f.id limit v_left for update skip locked))
+            returning id, status, finished_at, result, reason
+        ), kept as (
+            update idempotency i set status = g.status, ended_at = g.finished_at, result = g.result, reason = g.reason
+              from (select g.*, x.tid from gone g cross join lateral (
+                        select k.ctid as tid from idempotency k where k.id = g.id for update skip locked) x) g
+             where i.ctid = g.tid
+        )
+        select array_agg(g.id), max(g.finished_at) into v_ids, v_last from gone g;
+        if v_ids is null then
+            -- Nothing more from there on: the next round looks from the very front.
+            delete from sweep where name = 'retain:' || v_queue;
+        else
+            perform forget_jobs_2(v_ids);
+            v_left := v_left - cardinality(v_ids);
+            insert into sweep (name, last_at, position)
+            values ('retain:' || v_queue, v_now, extract(epoch from v_last) * 1e6)
+                on conflict (name) do update set last_at = excluded.last_at, position = excluded.position;
+        end if;
+    end loop;
+    if v_left > 0 then
+        with gone as (
+            delete from dead where ctid = any(array(
+                select d.ctid from dead d
+                 where d.announced_at <= v_now - p_notice * interval '1 second'
+                   and d.died_at <= v_now - interval '1 second' * coalesce(
+                       (select k.keep from unnest(p_dead_keys, p_dead_keep) as k (key, keep) where k.key = d.queue_key),
+                       extract(epoch from (select q.keep_dead from queue q where q.key = d.queue_key limit 1))::float8,
+                       p_dead_default)
+                 order by d.queue_key, d.died_at, d.id limit v_left for update skip locked))
+            returning id, died_at, reason
+        ), kept as (
+            update idempotency i set status = 'dead', ended_at = g.died_at, result = null, reason = g.reason
+              from (select g.*, x.tid from gone g cross join lateral (
+                        select k.ctid as tid from idempotency k where k.id = g.id for update skip locked) x) g
+             where i.ctid = g.tid
+        )
+        select array_agg(g.id) into v_ids from gone g;
+        if v_ids is not null then
+            perform forget_jobs_2(v_ids);
+            v_left := v_left - cardinality(v_ids);
+        end if;
+        delete from act where at < v_now - interval '400 days';
+    end if;
+    perform forget_old_keys_1(p_most, v_now);
+    return p_most - v_left;
+end
+$$;

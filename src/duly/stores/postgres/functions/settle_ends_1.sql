@@ -1,0 +1,31 @@
+-- What an end means for the rest of a job with extras: gives back its unique key, remembers the version that completed, and
+-- enqueues its follow-ups. p_states says where each job is now.
+-- Lock: keys FOR UPDATE SKIP LOCKED; versions are rows of their own, so that nobody waits for a caller's transaction; then
+-- those of follow_up_1. Index: unique_key_id, job_pkey, newest_pkey, follow_pkey. Differs: SQLite has one writer.
+create function {schema}.settle_ends_1(p_ids bigint[], p_states text[], p_own boolean, p_now timestamptz) returns void
+language plpgsql as $$
+declare
+    v_keys bytea[];
+    v_versions bigint[];
+begin
+    perform free_unique_1(array(
+        select u.id from unnest(p_ids, p_states) as u (id, state) where u.state not in ('ready', 'scheduled')), true);
+    with done as (
+        insert into newest (key, version, id, until)
+        select j.unique_key, j.version, j.id, p_now + interval '30 days'
+          from unnest(p_ids, p_states) as u (id, state) cross join lateral (
+            select j.id, j.unique_key, j.version from job j
+             where u.state = 'completed' and j.id = u.id and j.extras & 8 <> 0 and j.unique_key is not null offset 0) j
+            on conflict do nothing
+        returning key, version
+    )
+    select array_agg(d.key), array_agg(d.version) into v_keys, v_versions from done d;
+    if v_keys is not null then
+        delete from newest where ctid = any(array(
+            select x.tid from unnest(v_keys, v_versions) as u (key, version) cross join lateral (
+                select n.ctid as tid from newest n
+                 where n.key = u.key and n.version < u.version for update skip locked) x));
+    end if;
+    perform follow_up_1(p_ids, p_states, p_own, p_now);
+end
+$$;

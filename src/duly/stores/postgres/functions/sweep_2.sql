@@ -1,0 +1,32 @@
+-- What some worker must do from time to time, by one worker at a time: claims without a worker and attempts past their
+-- deadline go back as lost; expired waiting jobs become skipped; jobs of tasks that nobody knows die; jobs of resumed tasks
+-- become ready; keys that were left are removed, follow-ups that are owed enqueued; a sample for the rates is kept.
+-- Lock: advisory try-lock, then those of the parts. Index: see the parts. Differs: none.
+create function {schema}.sweep_2(p_unknown_after float8, p_poison int, p_grace float8, p_now timestamptz)
+returns table (ran boolean, expired int, orphans int, overdue int, abandoned int, unparked int)
+language plpgsql security definer
+set search_path = {schema}, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set jit = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_began timestamptz := clock_timestamp();
+begin
+    perform require_read_committed_1();
+    ran := sweep_turn_1('sweep', v_now, 1);
+    if not ran then
+        return next;
+        return;
+    end if;
+    select t.orphans, t.overdue into orphans, overdue from take_back_stray_1(p_grace, p_poison, v_now) t;
+    expired := expire_waiting_1(v_now);
+    abandoned := abandon_unknown_2(v_now - p_unknown_after * interval '1 second', v_now);
+    unparked := unpark_resumed_1(v_now);
+    perform free_left_keys_1(v_now);
+    perform pay_owed_1(v_now);
+    perform keep_sample_1(v_now);
+    update sweep set cost = clock_timestamp() - v_began where name = 'sweep';
+    return next;
+end
+$$;

@@ -1,0 +1,3 @@
+-- All schedules by name. Lock, index: schedules_1. Differs: none.
+select name, definition, origin, next_at, paused, last_at, last_id, waiting, running, fired, missed, created_at
+  from {schema}.schedules_1()
