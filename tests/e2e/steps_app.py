@@ -177,6 +177,41 @@ async def polite_on_loop(job: Job) -> str:
 POLITE = (polite_on_loop, polite_in_thread, polite_isolated)
 
 
+# One step that lasts until the release.
+
+
+def _lasts(job: Job) -> str:
+    note("started", job)
+    until(released)
+    note("left", job)
+    return "done"
+
+
+async def _alasts(job: Job) -> str:
+    note("started", job)
+    await release()
+    note("left", job)
+    return "done"
+
+
+@jobs.task(backoff=SOON)
+async def long_step_on_loop(job: Job) -> str:
+    return await job.astep("long", partial(_alasts, job))
+
+
+@jobs.task(backoff=SOON)
+def long_step_in_thread(job: Job) -> str:
+    return job.step("long", partial(_lasts, job))
+
+
+@jobs.task(backoff=SOON, isolation="process")
+def long_step_isolated(job: Job) -> str:
+    return job.step("long", partial(_lasts, job))
+
+
+LONG_STEPS = (long_step_on_loop, long_step_in_thread, long_step_isolated)
+
+
 # The rest.
 
 

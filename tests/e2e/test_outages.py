@@ -7,6 +7,7 @@ import pytest
 
 from duly.core.lifecycle import Event, State
 from duly.stores.open import open_store
+from tests.e2e import steps_app
 from tests.e2e.chores_app import grows, hold, quick
 from tests.e2e.workers import Place, a_place, runs
 from tests.services import PostgresServer
@@ -40,6 +41,25 @@ def test_a_worker_survives_a_restart_of_its_server_and_runs_nothing_twice(
     assert {(record.state, record.run) for record in records} == {(State.completed, 1)}
     assert {record.state for record in remote.wait_final(remote.enqueue(quick, 20))} == {State.completed}
     assert {row.pid for row in remote.workers()} == before
+    assert worker.stop() == 0
+
+
+def test_a_step_that_ends_while_the_server_is_away_is_written_when_it_is_back(
+    postgres: PostgresServer, remote: Place
+) -> None:
+    ids = [remote.enqueue_one(task) for task in steps_app.LONG_STEPS]
+    worker = remote.start("tests.e2e.steps_app:jobs", lease=60.0, heartbeat=1.0)
+    remote.wait_started(*ids)
+
+    postgres.halt()
+    remote.release()
+    remote.wait_lines("left", 3)
+    worker.wait_said("does not answer")
+    postgres.resume()
+
+    records = remote.wait_final(ids, timeout=90)
+    assert {(record.state, record.run) for record in records} == {(State.completed, 1)}
+    assert [remote.store.steps.steps(id).finished for id in ids] == [{"long": b'"done"'}] * 3
     assert worker.stop() == 0
 
 
