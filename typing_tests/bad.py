@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from duly import App, Backoff, Job, Snooze
+from duly import RESULT, App, Backoff, Blob, Job, Snooze, Unique
 
 jobs = App()
 
@@ -26,7 +26,18 @@ def enqueueing() -> None:
     send_receipt.enqueue("seven")  # type: ignore[arg-type] # pyright: ignore
     resize.using(delay=30).enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
     resize.using(dealy="30s").enqueue("a.jpg")  # type: ignore[call-arg] # pyright: ignore
-    resize.using(unique_key="later").enqueue("a.jpg")  # type: ignore[call-arg] # pyright: ignore
+    resize.using(ordering_key="later").enqueue("a.jpg")  # type: ignore[call-arg] # pyright: ignore
+    resize.using(unique_key=7).enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
+    resize.using(idempotency_key=b"k").enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
+    resize.using(version="3").enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
+    resize.using(then=[resize]).enqueue("a.jpg")  # type: ignore[list-item] # pyright: ignore
+    resize.using(then=resize.draft("a.jpg")).enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
+    resize.using(then=[resize.draft(RESULT, widht=RESULT)])  # type: ignore[call-arg] # pyright: ignore
+    resize.using(on_dead=[resize.draft(7)])  # type: ignore[arg-type] # pyright: ignore
+    resize.using(app="sqlite:///eu.db")  # type: ignore[arg-type] # pyright: ignore
+    resize.enqueue(Blob.of("a.jpg"))  # type: ignore[arg-type] # pyright: ignore
+    jobs.once("k")  # type: ignore[call-arg] # pyright: ignore
+    jobs.once("k", connection=None, keep=30)  # type: ignore[arg-type] # pyright: ignore
     resize.delay("a.jpg")  # type: ignore[attr-defined] # pyright: ignore
     resize.enqueue("a.jpg").result()  # type: ignore[call-arg] # pyright: ignore
     resize.enqueue("a.jpg").result(timeout=5)  # type: ignore[arg-type] # pyright: ignore
@@ -44,7 +55,15 @@ async def awaiting() -> None:
 def number_as_timeout() -> None: ...
 
 
-@jobs.task(unique="key")  # type: ignore[call-overload, untyped-decorator] # pyright: ignore
+@jobs.task(unique=7)  # type: ignore[call-overload, untyped-decorator] # pyright: ignore
+def number_as_key() -> None: ...
+
+
+Unique("key", scope="running")  # type: ignore[arg-type] # pyright: ignore
+Unique("key", on_conflict="keep")  # type: ignore[arg-type] # pyright: ignore
+
+
+@jobs.task(rate="5/s")  # type: ignore[call-overload, untyped-decorator] # pyright: ignore
 def later_option() -> None: ...
 
 

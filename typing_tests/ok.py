@@ -7,9 +7,28 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import assert_type
 
-from duly import App, Backoff, Dead, Draft, Enqueued, Filter, Job, JobRecord, Queue, Retry, Skip, Snooze, Task
+from duly import (
+    RESULT,
+    App,
+    Backoff,
+    Blob,
+    Dead,
+    Draft,
+    Enqueued,
+    Filter,
+    Job,
+    JobRecord,
+    KeyReused,
+    Outcome,
+    Queue,
+    Retry,
+    Skip,
+    Snooze,
+    Task,
+    Unique,
+)
 
-jobs = App(include=["shop.tasks"])
+jobs = App(include=["shop.tasks"], blobs="file:///var/lib/shop/blobs")
 mail = jobs.queue("mail", owner="growth@shop", keep="2d", keep_dead=timedelta(days=60))
 
 
@@ -75,6 +94,22 @@ def keywords(job: Job, a: int, *, flag: bool = False) -> list[int]:
 def with_predicate() -> None: ...
 
 
+@jobs.task(unique="order:{order_id}")
+def sync(order_id: int) -> int:
+    return order_id
+
+
+@jobs.task(unique=Unique("{order_id}", scope="live", on_conflict="replace"))
+async def export(order_id: int) -> dict[str, int]:
+    return {"order": order_id}
+
+
+@jobs.task
+def load(blob: Blob, note: str = "") -> int:
+    with blob.open() as opened:
+        return len(opened.read())
+
+
 # A task is still the function.
 
 
@@ -128,6 +163,36 @@ def options() -> None:
     with jobs.transaction() as connection:
         plain.using(connection=connection).enqueue(1)
         assert_type(jobs.enqueue_many([plain.draft(1)], connection=connection), list[Enqueued[str]])
+
+
+def keys(connection: object) -> None:
+    keyed = sync.using(idempotency_key="receipt:7", unique_key=Unique("order:7"), version=3)
+    enqueued = keyed.enqueue(7)
+    assert_type(enqueued.outcome, Outcome)
+    assert_type(enqueued.outcome is Outcome.duplicate, bool)
+    assert_type(enqueued.result(timeout="1s"), int)
+    try:
+        sync.using(unique_key="order:7").enqueue(order_id=7)
+    except KeyReused as error:
+        assert_type(error.job_id, int | None)
+    assert_type(jobs.once("webhook:7", connection=connection, keep="1d"), bool)
+
+
+def follow_ups() -> None:
+    chain = export.using(
+        then=[sync.using(then=[load.draft(RESULT)]).draft(RESULT), load.draft(Blob.of("a"), note=RESULT)],
+        on_dead=(plain.draft(number) for number in range(2)),
+    )
+    assert_type(chain.enqueue(7).result(timeout="1s"), dict[str, int])
+    assert_type(sync.draft(RESULT), Draft[int])
+    assert_type(load.enqueue(Blob.of("/data/big.npy")).result(timeout="1s"), int)
+
+
+def elsewhere() -> None:
+    eu = jobs.at("postgresql://eu/db")
+    assert_type(eu, App)
+    assert_type(sync.using(app=eu).enqueue(7), Enqueued[int])
+    assert_type(eu.enqueue_many([sync.draft(7)]), list[Enqueued[int]])
 
 
 def accepts(task: Task[[int], int], queue: Queue) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from duly import App, Backoff, Job, Retry, Skip, Snooze
+from duly import RESULT, App, Backoff, Blob, Job, Retry, Skip, Snooze
 
 sessions: Any = None
 
@@ -34,12 +34,29 @@ async def send_receipt(job: Job, order_id: int) -> str:  # job: first, or absent
     return "sent"
 
 
+@jobs.task(unique="order:{order_id}")  # at most one waits per order
+def archive(order_id: int, receipt: str) -> None: ...
+
+
+@jobs.task
+def load(data: Blob) -> None: ...  # a file too large for the arguments
+
+
 async def program(ids: list[int], session: Any) -> None:
     await send_receipt(7)  # a function still (local Job)
     send_receipt.enqueue(order_id=7)  # Enqueued: id, outcome, result(timeout=)
     await send_receipt.aenqueue(order_id=7)
-    send_receipt.using(delay="2d", tenant="acme").enqueue(order_id=7)
+    send_receipt.using(
+        delay="2d",
+        tenant="acme",
+        idempotency_key="receipt:7",  # a repeat returns the first job
+        then=[archive.draft(7, RESULT)],  # stored in the transaction that completes it
+    ).enqueue(order_id=7)
+    load.enqueue(Blob.of("/data/big.npy"))
+    send_receipt.using(app=jobs.at("postgresql://eu/db")).enqueue(order_id=7)  # another store
     with session.begin():  # any connection the caller has
+        if not jobs.once("webhook:7", connection=session):  # true the first time
+            return
         send_receipt.using(connection=session).enqueue(order_id=7)
     jobs.enqueue_many(send_receipt.draft(i) for i in ids)  # list[Enqueued], one per position
 

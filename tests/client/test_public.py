@@ -60,8 +60,26 @@ def test_whatever_blocks_has_an_async_twin() -> None:
 
 def test_help_shows_the_options_of_task_and_using() -> None:
     for method, options in (
-        (duly.App.task, {"queue", "timeout", "attempts", "backoff", "permanent", "isolation", "ack"}),
-        (duly.Task.using, {"connection", "delay", "run_at", "priority", "tags"}),
+        (
+            duly.App.task,
+            {"unique", "queue", "timeout", "attempts", "backoff", "permanent", "isolation", "ack"},
+        ),
+        (
+            duly.Task.using,
+            {
+                "then",
+                "on_dead",
+                "unique_key",
+                "idempotency_key",
+                "version",
+                "app",
+                "connection",
+                "delay",
+                "run_at",
+                "priority",
+                "tags",
+            },
+        ),
     ):
         documented = set(re.findall(r"^ +(\w+): ", method.__doc__ or "", re.MULTILINE))
         parameters = {name for name in inspect.signature(method).parameters if name not in {"self", "fn"}}
