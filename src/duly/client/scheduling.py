@@ -168,7 +168,7 @@ class Scheduling:
     def _stored(self, name: str, draft: Draft[Any], schedule: Schedule) -> Schedule:
         if not isinstance(draft, Draft):
             raise UsageError(f"schedule {name!r} takes a draft, not {draft!r:.80}; write task.draft(…)")
-        if draft.client is not self.client:
+        if draft.client.registry is not self.client.registry:
             raise UsageError(f"the draft {draft} of schedule {name!r} belongs to another App")
         if name in self.client.registry.schedules:
             raise UsageError(
@@ -176,7 +176,13 @@ class Scheduling:
                 "take another name"
             )
         _refuse_moments(name, draft)
-        return replace(schedule, job=new_job(draft, None))
+        job = new_job(draft, None, self.client)
+        if job.blobs:
+            raise UsageError(
+                f"the draft of schedule {name!r} holds a Blob, which is kept only as long as a job has it; give the "
+                "task what it needs to find the content"
+            )
+        return replace(schedule, job=job)
 
     def _put(self, schedule: Schedule) -> ScheduleRecord:
         store = self.client.store
