@@ -26,6 +26,13 @@ class KeyedModel(Model):
             self._refuse_reused(jobs)
             return [self._enqueue(job) for job in jobs]
 
+    def enqueue_or_other(self, job: NewJob) -> Stored:
+        """Enqueue one that nobody can be asked about: the job of a key used for other arguments stands for it."""
+        try:
+            return self.enqueue([job])[0]
+        except KeyReused as error:
+            return Stored(JobId(error.job_id or 0), Outcome.duplicate)
+
     def _refuse_reused(self, jobs: Sequence[NewJob]) -> None:
         """Before anything is stored: the same idempotency key with other arguments, before or in this call."""
         asked: dict[bytes, bytes] = {}

@@ -35,11 +35,11 @@ class ModelSchedules:
         jobs: Sequence[NewJob],
         missed: int,
     ) -> list[Stored] | None:
-        with self._model.tables.lock:
+        with self._model.act():
             record = self._model.tables.schedules.get(name)
             if record is None or record.paused or record.next_at != expected:
                 return None
-            stored = self._model.enqueue(jobs)
+            stored = [self._model.enqueue_or_other(job) for job in jobs]
             created = [one.id for one in stored if one.outcome is Outcome.created]
             self._model.tables.schedules[name] = replace(
                 record,
@@ -47,7 +47,7 @@ class ModelSchedules:
                 last_at=last_at,
                 fired=record.fired + len(created),
                 missed=record.missed + missed + len(stored) - len(created),
-                last_id=created[-1] if created else record.last_id,
+                last_id=stored[-1].id if stored else record.last_id,
             )
             return stored
 

@@ -5,7 +5,6 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from duly.core.errors import KeyReused
 from duly.core.job import NewJob, Stored
 from duly.core.lifecycle import Outcome, State
 from duly.core.registration import Schedule, ScheduleRecord
@@ -222,16 +221,18 @@ def a_duplicate_by_its_key_counts_as_missed(bench: Bench) -> None:
     assert (record.fired, record.missed, record.next_at) == (1, 2, FIRST + HOUR)
 
 
-def a_refused_job_leaves_the_schedule_where_it_was(bench: Bench) -> None:
-    bench.put(args=b'{"a":1}', idempotency=request_key())
+def a_job_refused_for_its_key_counts_as_missed_and_stops_no_other(bench: Bench) -> None:
+    first = bench.put(args=b'{"a":1}', idempotency=request_key())
     bench.store.schedules.put(DIGEST, FIRST)
-    before = bench.store.schedules.all()
 
-    with raises(KeyReused):
-        _fire(bench, FIRST, new_job(), new_job(args=b'{"a":2}', idempotency=request_key()))
+    stored = _fire(bench, FIRST, new_job(args=b'{"a":2}', idempotency=request_key()), new_job())
 
-    assert bench.store.schedules.all() == before
-    assert bench.store.inspection.counts()[0].ready == 1
+    assert stored is not None
+    assert [one.outcome for one in stored] == [Outcome.duplicate, Outcome.created]
+    assert stored[0].id == first
+    record = _only(bench)
+    assert (record.fired, record.missed, record.next_at) == (1, 1, FIRST + HOUR)
+    assert bench.store.inspection.counts()[0].ready == 2
 
 
 def the_same_definition_again_changes_nothing(bench: Bench) -> None:
