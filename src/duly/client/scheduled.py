@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from duly.client.enqueue import new_job
+from duly.client.encoding import new_job
 from duly.core.registration import Schedule
 
 if TYPE_CHECKING:
+    from duly.client.client import Client
     from duly.client.task import Task
     from duly.client.ticks import Tick
 
@@ -28,8 +29,8 @@ class Declared:
     tick: Tick | None
     """For `App.tick`: how its jobs are made."""
 
-    def complete(self) -> Schedule:
+    def complete(self, client: Client) -> Schedule:
         """The schedule as a store keeps it. UsageError when the task's queue is not declared."""
         if self.tick is not None:
             return self.schedule
-        return replace(self.schedule, job=new_job(self.task.draft(), None))
+        return replace(self.schedule, job=new_job(self.task.draft(), None, client))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 
 from duly.client.draft import Draft
-from duly.client.enqueue import new_job
+from duly.client.encoding import new_job
 from duly.client.scheduled import Declared
 from duly.client.task import Task
 from duly.client.ticks import Source, Tick
@@ -236,15 +236,15 @@ def _refuse_arguments(task: Task[..., Any]) -> None:
 
 def _refuse_moments(name: str, draft: Draft[Any]) -> None:
     options = draft.options
-    if options.connection is not None:
+    if options.connection is not None or options.client is not None:
         raise UsageError(
-            f"the draft of schedule {name!r} brings a connection; a schedule outlives it: leave it out"
+            f"the draft of schedule {name!r} goes elsewhere; leave out using(connection=…) and using(app=…)"
         )
     if options.delay is not None or options.run_at is not None:
         raise UsageError(
             f"the draft of schedule {name!r} has a due time of its own; leave out delay and run_at"
         )
-    if getattr(options, "idempotency_key", None) is not None:
+    if options.idempotency_key is not None:
         raise UsageError(
             f"the draft of schedule {name!r} has an idempotency key, so that only its first job would ever be "
             "stored; use unique_key to have one at a time"

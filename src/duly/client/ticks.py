@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from duly.client.enqueue import new_job
+from duly.client.encoding import new_job
 from duly.client.registry import nearest
 from duly.core.defaults import ENQUEUE_BATCH
 from duly.core.errors import KeyReused, UsageError

@@ -50,7 +50,9 @@ def registration_of(app: AppLike, now: datetime) -> Registration:
         TaskPolicy(task.name, task.queue, task.priority, task.expires)
         for _, task in sorted(app.tasks.items())
     )
-    schedules = tuple(declared.complete() for _, declared in sorted(app.client.registry.schedules.items()))
+    schedules = tuple(
+        declared.complete(app.client) for _, declared in sorted(app.client.registry.schedules.items())
+    )
     return Registration(
         origin=origin_of(app),
         release=_fingerprint(queues, tasks, schedules),
