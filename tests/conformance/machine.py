@@ -103,7 +103,8 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
     def _agree(self, seen: Any, expected: Any) -> None:
         """Two answers that name jobs, in this order."""
-        assert self._places(seen, 0) == self._places(expected, 1)
+        places = self._places(seen, 0), self._places(expected, 1)
+        assert places[0] == places[1], f"store {places[0]}, model {places[1]}"
         self.touched.update(self._places(seen, 0))
 
     def _meet_followers(self) -> None:

@@ -189,6 +189,9 @@ class UpkeepModel(LeasedModel):
             moved = self._among(ids, *WAITING)
             for entry in moved:
                 entry.priority = priority
+                if entry.state is State.ready:
+                    # To the tail of its new lane: nobody looks behind there for what has come late.
+                    entry.pos = self.number()
             return [entry.id for entry in moved]
 
     def pause(self, target: str, lasting: timedelta | None, by: str, reason: str) -> Pause:
