@@ -212,6 +212,35 @@ def long_step_isolated(job: Job) -> str:
 LONG_STEPS = (long_step_on_loop, long_step_in_thread, long_step_isolated)
 
 
+# Acknowledged at the start.
+
+
+@jobs.task(ack="start")
+async def once_on_loop(job: Job) -> None:
+    await job.astep("once", partial(aact, job, "once", 1))
+    for _ in job.each("items", range(3)):
+        note("once item", job)
+
+
+def _once(job: Job) -> None:
+    job.step("once", partial(act, job, "once", 1))
+    for _ in job.each("items", range(3)):
+        note("once item", job)
+
+
+@jobs.task(ack="start")
+def once_in_thread(job: Job) -> None:
+    _once(job)
+
+
+@jobs.task(ack="start", isolation="process")
+def once_isolated(job: Job) -> None:
+    _once(job)
+
+
+ONCE = (once_on_loop, once_in_thread, once_isolated)
+
+
 # The rest.
 
 

@@ -59,6 +59,21 @@ def test_a_process_killed_between_its_steps_and_its_end_repeats_none(any_place: 
     assert [len(place.ledger(step, id)) for id in ids for step in ("first", "second")] == [1] * 2 * len(ids)
 
 
+def test_an_isolated_process_killed_alone_repeats_neither_steps_nor_reported_items(place: Place) -> None:
+    ids = [place.enqueue_one(task) for task in (chores.steps_isolated, chores.walk_isolated)]
+    start(place)
+    lines = place.wait_started(*ids)
+    wait_cursor(place, ids[1], 3)
+
+    kill(lines)
+    place.wait_started(*ids, attempt=2)
+    place.release()
+
+    assert {record.state for record in place.wait_final(ids)} == {State.completed}
+    assert [len(place.ledger(step, ids[0])) for step in ("first", "second")] == [1, 1]
+    assert seen(place, ids[1]) == [1, 1, 1, 2, 1]
+
+
 def test_a_crash_repeats_no_more_than_the_items_since_the_last_report(place: Place) -> None:
     ids = [place.enqueue_one(task) for task in chores.WALKS]
     start(place)

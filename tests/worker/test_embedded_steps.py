@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from duly.client.task import Task
-from duly.core.job import RESULT_MARK, JobId, JobRecord, NewJob
+from duly.core.job import RESULT_MARK, JobId, JobRecord, NewJob, Steps
 from duly.core.lifecycle import State
 from duly.stores.open import open_store
 from duly.worker.embedded import Embedded
@@ -77,6 +77,15 @@ def test_a_loop_that_is_not_cut_sees_each_item_once(bench: Bench) -> None:
 
     assert [bench.job(id).result for id in ids] == [b'"walked"'] * len(ids)
     assert [bench.count(f"item {number}") for number in range(5)] == [len(ids)] * 5
+
+
+def test_a_job_acknowledged_at_the_start_runs_its_steps_and_keeps_none(bench: Bench) -> None:
+    ids = [bench.put(task) for task in chores.ONCE]
+
+    bench.work()
+
+    assert (bench.count("once"), bench.count("once item")) == (3, 9)
+    assert [bench.store.steps.steps(id) for id in ids] == [Steps()] * 3
 
 
 def test_a_retry_and_a_redrive_go_on_at_the_step_that_failed(bench: Bench) -> None:

@@ -256,7 +256,15 @@ class IsolatedGroup:
         job = attempt.job
         if job.args is None:
             raise RuntimeError("an attempt was started without its arguments")
-        cell.send(Run(job, attempt.desk.incarnation, attempt.card.time_to_run(job), attempt.left))
+        cell.send(
+            Run(
+                job,
+                attempt.desk.incarnation,
+                attempt.card.time_to_run(job),
+                attempt.left,
+                attempt.acked_first,
+            )
+        )
         hinted = terminated = False
         writes = _Writes(attempt, cell, self._floor.clock)
         while True:

@@ -92,7 +92,7 @@ class Runner:
         parent = Parent(self._channel)
         desk = self._desk = RemoteDesk(parent, self._app, order.incarnation)
         attempt = Attempt(order.job, card, desk, boottime())
-        attempt.left = order.left
+        attempt.left, attempt.acked_first = order.left, order.acked_first
         attempt.begin(boottime())
         attempt.deadline_at = attempt.started_at + order.timeout
         kwargs = read_arguments(attempt)

@@ -112,6 +112,7 @@ class Run(Struct, frozen=True, tag=True):
     timeout: float
     left: Steps
     """Of earlier runs."""
+    acked_first: bool
 
 
 class StepKept(Struct, frozen=True, tag=True):
