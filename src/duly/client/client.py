@@ -23,6 +23,7 @@ from duly.client.registry import Registry
 from duly.client.settings import Settings, resolve, without_password
 from duly.core.backoff import Backoff
 from duly.core.errors import AlreadyOpen, PayloadError, StoreUnreachable
+from duly.stores.connections import ambient
 from duly.stores.faults import DataFault, Transient
 from duly.stores.open import open_store
 from duly.stores.protocol import Clock, Store
@@ -66,6 +67,8 @@ class Client:
         self._inherited: list[_Handles] = []
         self._lock = threading.RLock()
         _everyone.add(self)
+        # Of transactions that were open before, no library tells afterwards.
+        ambient.watch()
 
     def beside(self, url: str) -> Client:
         """The same declarations and options on another store; what is configured here later counts there, too."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -15,13 +15,14 @@ from duly.client import schedule_acts, selection
 from duly.client.client import Client
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import whole_number
+from duly.client.provider import OWN
 from duly.client.registry import nearest
 from duly.client.settings import without_password
 from duly.client.twins import blocking, twin
 from duly.core.defaults import QUEUE
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
-from duly.core.job import AttemptRecord, JobRecord
+from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.pressure import drain_time, health
 from duly.core.registration import ScheduleRecord
 from duly.stores.protocol import DeadGroup, OperationRecord, Pause, QueueCount, WorkerRecord
@@ -112,17 +113,26 @@ class Inspect:
         return found[name]
 
     @blocking
-    def job(self, id: AnyJob) -> JobDetail:
-        """One job in whatever state. NotFound when it never was or is no longer kept."""
+    def job(self, id: AnyJob, *, connection: Any = None) -> JobDetail:
+        """One job in whatever state. NotFound when it never was or is no longer kept.
+
+        With a connection as its transaction sees the job, so that what it enqueued itself is there already.
+        """
         number = job_id(id)
-        record = self._client.store.inspection.lookup([number])[0]
-        if record is None:
-            raise NotFound(
-                f"no job {number}: it never was, its transaction was rolled back, or it ended and is no longer kept",
-                kind="job",
-                name=str(number),
+        if connection is None or connection is OWN:
+            return self._detail(number, self._client.store.inspection.lookup([number]))
+        return self._detail(number, self._client.store.lookup_on(connection, [number]))
+
+    async def ajob(self, id: AnyJob, *, connection: Any = None) -> JobDetail:
+        """As `job`, for async code and async connections."""
+        number = job_id(id)
+        if connection is None or connection is OWN:
+            return await self._client.acall(
+                lambda: self._detail(number, self._client.store.inspection.lookup([number]))
             )
-        return JobDetail(record, tuple(self._client.store.inspection.attempts(number)))
+        with self._client.reaching():
+            found = await self._client.store.alookup_on(connection, [number])
+        return await self._client.acall(self._detail, number, found)
 
     @blocking
     def jobs(self, filter: Filter = ALL, *, before: int | None = None, limit: int = 50) -> JobPage:
@@ -198,7 +208,6 @@ class Inspect:
     astatus = twin(status)
     aqueues = twin(queues)
     aqueue = twin(queue)
-    ajob = twin(job)
     ajobs = twin(jobs)
     adead_groups = twin(dead_groups)
     aworkers = twin(workers)
@@ -207,6 +216,18 @@ class Inspect:
     aoperation = twin(operation)
     aschedules = twin(schedules)
     aschedule = twin(schedule)
+
+    def _detail(self, number: JobId, found: list[JobRecord | None]) -> JobDetail:
+        record = found[0]
+        if record is None:
+            raise NotFound(
+                f"no job {number}: it never was, its transaction was rolled back, or it ended and is no longer kept",
+                kind="job",
+                name=str(number),
+            )
+        # Attempts are committed when they end, whatever becomes of the caller's transaction.
+        attempts = self._client.store.inspection.attempts(number) if record.run else ()
+        return JobDetail(record, tuple(attempts))
 
     def _queues(self, workers: list[WorkerRecord]) -> tuple[QueueStatus, ...]:
         registry = self._client.registry

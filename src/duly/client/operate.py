@@ -10,7 +10,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -18,6 +18,7 @@ from duly.client import schedule_acts, selection
 from duly.client.client import Client
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import aware, urgency, whole_number
+from duly.client.provider import OWN
 from duly.client.registry import nearest
 from duly.client.selection import Verb
 from duly.client.twins import blocking, twin
@@ -72,12 +73,39 @@ class Operate:
         rate: str | None = None,
         first: int | None = None,
         dry_run: bool = False,
+        connection: Any = None,
     ) -> Act:
         """scheduled, ready, blocked -> cancelled; a running job is asked to stop and cancelled at its attempt's end.
 
-        More than 100 jobs need a rate, as "20/s" or "max", and become an operation.
+        More than 100 jobs need a rate, as "20/s" or "max", and become an operation. With a connection, which takes
+        jobs and no filter, all of it belongs to the transaction on it: rolled back, nobody was asked.
         """
-        return self._bulk("cancel", jobs, reason, rate, first, None, dry_run)
+        if connection is None or connection is OWN or dry_run:
+            return self._bulk("cancel", jobs, reason, rate, first, None, dry_run)
+        ids, said = self._together(jobs, reason, rate, first)
+        store, by = self._client.store, self.actor()
+        found = [store.cancel_on(connection, part, by, said) for part in _parts(ids)]
+        return _cancelled(ids, found)
+
+    async def acancel(
+        self,
+        jobs: Jobs,
+        *,
+        reason: str = "",
+        rate: str | None = None,
+        first: int | None = None,
+        dry_run: bool = False,
+        connection: Any = None,
+    ) -> Act:
+        """As `cancel`, for async code and async connections."""
+        if connection is None or connection is OWN or dry_run:
+            return await self._client.acall(self._bulk, "cancel", jobs, reason, rate, first, None, dry_run)
+        ids, said = self._together(jobs, reason, rate, first)
+        by = self.actor()
+        with self._client.reaching():
+            store = self._client.store
+            found = [await store.acancel_on(connection, part, by, said) for part in _parts(ids)]
+        return _cancelled(ids, found)
 
     @blocking
     def redrive(
@@ -201,7 +229,6 @@ class Operate:
         """Forget a schedule; its jobs stay. One declared in code comes back with the next start of a worker."""
         return schedule_acts.remove(self._client, name, self.actor(), _reason(reason))
 
-    acancel = twin(cancel)
     aredrive = twin(redrive)
     apurge = twin(purge)
     arun_now = twin(run_now)
@@ -285,14 +312,20 @@ class Operate:
             case "purge":
                 return Act(verb, len(ids), tuple(_chunked(ids, lambda part: store.purge(part, by, reason))))
             case "cancel":
-                states: dict[JobId, State] = {}
-                for part in _parts(ids):
-                    states.update(store.cancel(part, by, reason))
-                asked = tuple(id for id, state in states.items() if state is State.running)
-                return Act(verb, len(ids), tuple(states), asked)
+                return _cancelled(ids, [store.cancel(part, by, reason) for part in _parts(ids)])
 
     def _listed(self, verb: str, jobs: object, reason: str) -> tuple[list[JobId], str]:
         ids = _ids(jobs, verb)
+        return ids, _reason(reason, needed=len(ids) > 1)
+
+    def _together(
+        self, jobs: Jobs, reason: str, rate: str | None, first: int | None
+    ) -> tuple[list[JobId], str]:
+        """What is cancelled in one transaction of the caller's."""
+        if rate is not None:
+            raise UsageError("cancel(connection=…) happens at once, in your transaction; leave rate out")
+        most = None if first is None else whole_number(first, "first")
+        ids = _ids(jobs, "cancel(connection=…)")[:most]
         return ids, _reason(reason, needed=len(ids) > 1)
 
     def _operation(self, id: int, state: str) -> OperationRecord:
@@ -325,6 +358,12 @@ class Operate:
         if name not in known:
             raise NotFound(f"no {kind} is named {name!r}{nearest(name, known)}", kind=kind, name=name)
         return f"{kind}:{name}"
+
+
+def _cancelled(ids: list[JobId], found: list[dict[JobId, State]]) -> Act:
+    states = {id: state for part in found for id, state in part.items()}
+    asked = tuple(id for id, state in states.items() if state is State.running)
+    return Act("cancel", len(ids), tuple(states), asked)
 
 
 def _chunked(ids: list[JobId], act: Callable[[list[JobId]], list[JobId]]) -> list[JobId]:

@@ -41,19 +41,22 @@ class Owner:
 
 class _Mark(NamedTuple):
     owner: Owner
-    url: str
+    place: Place | None
 
 
 _joined: Final[weakref.WeakKeyDictionary[Any, _Mark]] = weakref.WeakKeyDictionary()
 _guard: Final = threading.Lock()
 _HERE: Final = frozenset({"", "localhost", "127.0.0.1", "::1"})
 _PORT: Final = 5432
+_ASKED: Final = frozenset({"psycopg", "asyncpg", "aiosqlite"})
+"""Whose connections are looked at themselves; the others have ways of their own."""
 
 
 def joined(connection: object, url: str) -> None:
     """Remember a connection in whose transaction something of this store stands."""
-    with _guard:
-        _joined[connection] = _Mark(Owner(), url)
+    if _library(connection) in _ASKED:
+        with _guard:
+            _joined[connection] = _Mark(Owner(), place_of(url))
 
 
 def watch() -> None:
@@ -66,14 +69,14 @@ def watch() -> None:
 
 def unjoined(url: str) -> str | None:
     """Whose transaction is open here on the database at `url`, by the class of its connection; None: nobody's known."""
-    with _guard:
-        known = list(_joined.items())
-    for connection, mark in known:
-        if mark.url == url and mark.owner.is_here and _is_open(connection):
-            return class_of(connection)
     wanted = place_of(url)
     if wanted is None:
         return None
+    with _guard:
+        known = list(_joined.items())
+    for connection, mark in known:
+        if mark.place == wanted and mark.owner.is_here and _is_open(connection):
+            return class_of(connection)
     return next((kind for kind, place in _found() if place == wanted), None)
 
 
@@ -114,14 +117,18 @@ def server_place(host: str | None, port: int | str | None, database: str | None)
     return Place("" if here else where, int(port or _PORT), database or "")
 
 
+def _library(connection: object) -> str:
+    return type(connection).__module__.partition(".")[0]
+
+
 def _is_open(connection: Any) -> bool:
-    status = getattr(getattr(connection, "info", None), "transaction_status", None)
-    if status is not None:
-        return not connection.closed and bool(status)
-    if hasattr(connection, "is_in_transaction"):
-        return not connection.is_closed() and bool(connection.is_in_transaction())
-    # Of aiosqlite, whose closed connections raise here.
-    return getattr(connection, "_connection", None) is not None and bool(connection.in_transaction)
+    match _library(connection):
+        case "psycopg":
+            return not connection.closed and bool(connection.info.transaction_status)
+        case "asyncpg":
+            return not connection.is_closed() and bool(connection.is_in_transaction())
+        case _:
+            return connection._connection is not None and bool(connection.in_transaction)
 
 
 def _task() -> "asyncio.Task[Any] | None":

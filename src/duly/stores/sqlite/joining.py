@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from duly.stores.connections import ambient
 from duly.stores.connections import sqlite3 as joined
 from duly.stores.connections.kinds import kind_of
 from duly.stores.sqlite import migrating
@@ -31,7 +32,10 @@ class Joining:
 
     async def awrite(self, connection: object, act: Act[T]) -> tuple[T, bool]:
         """As `write`, for async code."""
-        return await kind_of(connection).aon_file(connection, partial(self._write, act=act))
+        answer, pending = await kind_of(connection).aon_file(connection, partial(self._write, act=act))
+        if pending:
+            ambient.joined(connection, f"sqlite:///{self._database.path}")
+        return answer, pending
 
     def read(self, connection: object, act: Act[T]) -> T:
         """What `act` reads, as the caller's transaction sees it. Begins no transaction and takes no lock."""
