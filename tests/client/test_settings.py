@@ -123,6 +123,10 @@ def test_a_relative_file_is_fixed_to_the_folder_of_the_first_look(
         ("DULY_KEEP_DEAD", "1h", "write '1d'"),
         ("DULY_URL", "mysql://db/shop", "postgresql://"),
         ("DULY_URL", "postgresql://u:***@db/shop", "render_as_string"),
+        ("DULY_BLOBS", "/var/lib/duly/blobs", "write file:///var/lib/duly/blobs"),
+        ("DULY_BLOBS", "s3://bucket/blobs", "write file:///var/lib/duly/blobs"),
+        ("DULY_BLOBS", "file://server/blobs", "write file:///var/lib/duly/blobs"),
+        ("DULY_BLOBS", "file:blobs", "has no absolute path"),
     ],
 )
 def test_a_value_that_cannot_be_read_says_what_to_write(
@@ -150,3 +154,12 @@ def test_limits_may_be_switched_off(tmp_path: Path) -> None:
 
     assert (settings.max_jobs, settings.max_memory, settings.notify) == (None, None, None)
     assert settings.grace == timedelta(0)
+
+
+def test_a_folder_of_blobs_is_a_url_of_an_absolute_path(tmp_path: Path) -> None:
+    def folder(value: str) -> Path | None:
+        return resolve({}, environ={"DULY_BLOBS": value}, directory=tmp_path).blobs
+
+    assert folder("file:///var/lib/duly/my%20blobs") == Path("/var/lib/duly/my blobs")
+    assert folder("file://localhost/blobs") == Path("/blobs")
+    assert folder("off") is folder("") is None

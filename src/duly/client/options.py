@@ -6,14 +6,16 @@ Knows nothing of tasks or stores.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from duly.client.client import Client
 from duly.client.queue import Queue
 from duly.client.unique import as_unique
-from duly.core.defaults import MAX_PRIORITY, MIN_PRIORITY
+from duly.core.defaults import EARLIEST, LATEST, MAX_PRIORITY, MIN_PRIORITY
 from duly.core.durations import Duration, parse_duration
 from duly.core.errors import UsageError
 from duly.core.keys import Unique
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 MAX_TAGS = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """One overlay; None is "not said"."""
 
     connection: Any = None
@@ -52,7 +53,7 @@ class Options:
     def merged(self, later: Options) -> Options:
         """These with what `later` says on top; its delay replaces a run_at and the other way round."""
         said = {
-            item.name: value for item in fields(later) if (value := getattr(later, item.name)) is not None
+            name: value for name in Options.__struct_fields__ if (value := getattr(later, name)) is not None
         }
         if "delay" in said:
             said["run_at"] = None
@@ -61,7 +62,7 @@ class Options:
         return replace(self, **said)
 
 
-NOTHING = Options()
+NOTHING: Final = Options()
 
 
 def read_options(
@@ -144,6 +145,8 @@ def aware(moment: datetime, name: str) -> datetime:
             f"{name}={moment!r} has no time zone; write {name}=value.replace(tzinfo=UTC) if it is meant in UTC, "
             'or tzinfo=ZoneInfo("Europe/Berlin")'
         )
+    if not EARLIEST <= moment < LATEST:
+        raise UsageError(f"{name}={moment!r} is no due time: write a year from 1970 to 8999")
     return moment
 
 
