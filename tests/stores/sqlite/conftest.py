@@ -1,8 +1,12 @@
-"""Stores on a fresh file, and short verbs for them."""
+"""Stores on a fresh file, processes of their own, and short verbs for them."""
 
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,9 @@ from duly.stores.sqlite.store import SQLiteStore
 
 Open = Callable[..., SQLiteStore]
 Connect = Callable[..., sqlite3.Connection]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -51,6 +58,40 @@ def connect(sqlite_path: Path) -> Iterator[Connect]:
             return stack.enter_context(closing(connection))
 
         yield opened
+
+
+@pytest.fixture
+def start(sqlite_path: Path) -> Iterator[Start]:
+    """Starts scenes of tests.stores.sqlite.processes and ends those that still run."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(scene: str, journal: Journal, *words: str) -> "subprocess.Popen[str]":
+        command = [
+            sys.executable,
+            "-m",
+            "tests.stores.sqlite.processes",
+            scene,
+            str(sqlite_path),
+            journal,
+            *words,
+        ]
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        # With the children that it forked.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def job(task: str = "ok", queue: str = "default") -> NewJob:

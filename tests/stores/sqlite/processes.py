@@ -4,10 +4,12 @@ import os
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import count
 
 from duly.core.defaults import POISON
 from duly.core.errors import UsageError
-from duly.core.job import Ended, Incarnation, JobId
+from duly.core.job import Ended, Incarnation, JobId, NewJob, UniqueKey
+from duly.core.keys import idempotency_digest, unique_digest
 from duly.core.lifecycle import Event, State
 from duly.stores.sqlite.connecting import Journal
 from duly.stores.sqlite.store import SQLiteStore
@@ -48,10 +50,10 @@ def begin(path: str, journal: Journal) -> None:
     say(*put(SQLiteStore(path, journal=journal)))
 
 
-def enqueue(path: str, journal: Journal, count: str) -> None:
+def enqueue(path: str, journal: Journal, times: str) -> None:
     """Enqueue one at a time, as often as told."""
     store = SQLiteStore(path, journal=journal)
-    for _ in range(int(count)):
+    for _ in range(int(times)):
         say(*put(store))
 
 
@@ -110,6 +112,50 @@ def exit_after_fork(path: str, journal: Journal) -> None:
     store.close()
 
 
+def race(path: str, journal: Journal, keys: str) -> None:
+    """Wait for the word, then enqueue a job for each key, as several others do; a line of outcome and id for each."""
+    store = SQLiteStore(path, journal=journal)
+    say("here")
+    sys.stdin.readline()
+    for n in range(int(keys)):
+        (stored,) = store.jobs.enqueue([keyed(f"key-{n}")])
+        say(f"{stored.outcome} {stored.id}")
+
+
+def hold(path: str, journal: Journal) -> None:
+    """Take keys in a transaction that never ends."""
+    store = SQLiteStore(path, journal=journal)
+    with store.transaction() as connection:
+        store.enqueue_on(connection, [keyed("key-0")])
+        say("here")
+        sys.stdin.readline()
+
+
+def produce_keyed(path: str, journal: Journal) -> None:
+    """Enqueue jobs with keys and follow-ups, and complete some, until killed."""
+    store, parent = SQLiteStore(path, journal=journal), os.getppid()
+    incarnation = worker(store)
+    for n in count():
+        if os.getppid() != parent:
+            return
+        names = [f"{os.getpid()}-{n}", f"{os.getpid()}+{n}"]
+        say(*(stored.id for stored in store.jobs.enqueue([keyed(name) for name in names])))
+        complete(store, incarnation, 1)
+
+
+def keyed(name: str) -> NewJob:
+    """A job with both kinds of keys and a follow-up with a key of its own."""
+    follow = NewJob("default", "other", b"{}", unique=UniqueKey(unique_digest("other", "", name)))
+    return NewJob(
+        "default",
+        "ok",
+        b"{}",
+        idempotency=idempotency_digest("ok", "", name),
+        unique=UniqueKey(unique_digest("ok", "", name), live=True),
+        then=(follow,),
+    )
+
+
 SCENES: dict[str, Callable[..., None]] = {
     "produce": produce,
     "consume": consume,
@@ -117,6 +163,9 @@ SCENES: dict[str, Callable[..., None]] = {
     "enqueue": enqueue,
     "fork": fork,
     "exit_after_fork": exit_after_fork,
+    "race": race,
+    "hold": hold,
+    "produce_keyed": produce_keyed,
 }
 
 if __name__ == "__main__":

@@ -1,12 +1,7 @@
 """Several processes on one file: durability under SIGKILL, forks, the race to make the tables."""
 
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,50 +9,13 @@ import pytest
 from duly.core.job import JobId
 from duly.core.lifecycle import State
 from duly.stores.sqlite.connecting import Journal
-from tests.stores.sqlite.conftest import Open, exists, worker
+from tests.stores.sqlite.conftest import Open, Start, exists, worker
 from tests.stores.sqlite.processes import complete
 from tests.waiting import wait_until
 
-ROOT = Path(__file__).parents[3]
 CYCLES = 6
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
-
-Start = Callable[..., "subprocess.Popen[str]"]
-
-
-@pytest.fixture
-def start(sqlite_path: Path) -> Iterator[Start]:
-    """Starts scenes of tests.stores.sqlite.processes and ends those that still run."""
-    started: list[subprocess.Popen[str]] = []
-
-    def run(scene: str, journal: Journal, *words: str) -> "subprocess.Popen[str]":
-        command = [
-            sys.executable,
-            "-m",
-            "tests.stores.sqlite.processes",
-            scene,
-            str(sqlite_path),
-            journal,
-            *words,
-        ]
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        started.append(process)
-        return process
-
-    yield run
-    for process in started:
-        # With the children that it forked.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
 
 
 def _sound(path: Path) -> bool:

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 
 from duly.core.errors import KeyReused
 from duly.core.job import RESULT_MARK, NewJob
+from duly.stores.faults import DataFault
 from duly.stores.sqlite.enqueueing import enqueue_in
+from duly.stores.sqlite.errors import FAILURES, translate
 from duly.stores.sqlite.moves import THEN, Moves, Parent
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.specs import job_of
@@ -26,8 +28,16 @@ def settle(session: Session, moves: Moves) -> None:
 
 def _follow(session: Session, parent: Parent) -> None:
     rows = session.rows("select_follows", id=parent.id, kind=parent.kind)
-    jobs = [_made(parent, job_of(spec)) for (spec,) in rows]
-    refused = _enqueue(session, jobs)
+    session.text("savepoint duly_follow")
+    try:
+        refused = _enqueue(session, [_made(parent, job_of(spec)) for (spec,) in rows])
+    except FAILURES as error:
+        if not isinstance(translate(error, ""), DataFault):
+            raise
+        # The end of the parent must not hang on what cannot be stored: it would come again for ever.
+        session.text("rollback to duly_follow")
+        refused = [f"its follow-ups were not enqueued: {error}"]
+    session.text("release duly_follow")
     if refused:
         statement = "update_finished_note" if parent.kind == THEN else "update_dead_note"
         session.run(statement, id=parent.id, note="; ".join(refused))

@@ -64,7 +64,7 @@ class SQLiteSchedules:
         """One that an App declares becomes one of run time."""
         with self._database.write() as session:
             put_in(session, schedule, first, _AT_RUN_TIME)
-            return _records(session.rows("select_schedules", name=schedule.name))[0]
+            return _records(session.rows("select_schedule", name=schedule.name))[0]
 
     def all(self) -> list[ScheduleRecord]:
         with self._database.read() as session:
@@ -108,7 +108,7 @@ def advance_in(
 
 def put_in(session: Session, schedule: Schedule, first: datetime, origin: str) -> None:
     """Store a schedule; the same definition again keeps its due time."""
-    known = _records(session.rows("select_schedules", name=schedule.name))
+    known = _records(session.rows("select_schedule", name=schedule.name))
     if known and known[0].schedule == schedule:
         if known[0].origin != origin:
             session.run("update_schedule_origin", name=schedule.name, origin=origin)
@@ -135,11 +135,11 @@ def declare_in(session: Session, origin: str, schedules: Sequence[tuple[Schedule
 
 def records_in(session: Session) -> list[ScheduleRecord]:
     """All, by name."""
-    return _records(session.rows("select_schedules", name=None))
+    return _records(session.rows("select_schedules"))
 
 
 def _is_as(session: Session, name: str, expected: datetime) -> bool:
-    found = _records(session.rows("select_schedules", name=name))
+    found = _records(session.rows("select_schedule", name=name))
     return bool(found) and not found[0].paused and found[0].next_at == expected
 
 

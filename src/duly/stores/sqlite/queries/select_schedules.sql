@@ -6,5 +6,4 @@ select s.name, s.origin, s.definition, s.next_at, s.paused, s.last_at, s.last_id
        exists (select 1 from {prefix}_claimed as c where c.id = s.last_id),
        s.fired, s.missed, s.created_at
 from {prefix}_schedule as s
-where :name is null or s.name = :name
 order by s.name
