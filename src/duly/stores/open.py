@@ -36,3 +36,11 @@ def open_store(
     from duly.stores.postgres.store import PostgresStore
 
     return PostgresStore(address.url, schema=schema, clock=clock, pool=pool, notify=notify)
+
+
+def clear_schema(url: object, schema: str, *, drop: bool) -> None:
+    """Empty a schema that is for tests, or drop it; UsageError for a name that does not say so. PostgreSQL only."""
+    from duly.stores.postgres import scratch
+
+    address = parse_url(url)
+    (scratch.drop if drop else scratch.empty)(address.url, schema)

@@ -1,5 +1,9 @@
 """What users import into their own tests. Knows the stores' protocols, never a concrete store."""
 
 from .clock import FakeClock
+from .jobs import job
+from .kit import DulyTest
+from .performing import Drained, Ran
+from .waiting import WaitingJob
 
-__all__ = ["FakeClock"]
+__all__ = ["Drained", "DulyTest", "FakeClock", "Ran", "WaitingJob", "job"]
