@@ -27,9 +27,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "blobs"
 
 
+@pytest.fixture
+def blobbed(sqlite_url: str, folder: Path) -> Iterator[App]:
+    """An App with a folder of blobs."""
+    app = App(sqlite_url, blobs=f"file://{folder}")
+    yield app
+    app.close()
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
-def blobbed(request: pytest.FixtureRequest, folder: Path) -> Iterator[App]:
-    """An App with a folder of blobs, on each kind of store in turn."""
+def both_blobbed(request: pytest.FixtureRequest, folder: Path) -> Iterator[App]:
+    """The same on each kind of store in turn."""
     app = App(request.getfixturevalue(f"{request.param}_url"), blobs=f"file://{folder}")
     app.store.schema.migrate()
     yield app
@@ -74,19 +82,19 @@ def test_a_handler_reads_what_was_there_at_the_enqueue(blobbed: App, big: Path, 
 
 
 @pytest.mark.asyncio
-async def test_a_worker_opens_it_in_every_kind_of_slot(blobbed: App, big: Path) -> None:
-    @blobbed.task
+async def test_a_worker_opens_it_in_every_kind_of_slot(both_blobbed: App, big: Path) -> None:
+    @both_blobbed.task
     def in_a_thread(parts: dict[str, list[Blob]]) -> int:
         with parts["a"][0].open() as opened:
             return len(opened.read())
 
-    @blobbed.task
+    @both_blobbed.task
     async def on_the_loop(blob: Blob) -> int:
         passed_on = await in_a_thread.aenqueue({"a": [blob]})
         assert passed_on.outcome is Outcome.created
         return blob.size
 
-    async with blobbed.working():
+    async with both_blobbed.working():
         first = await on_the_loop.aenqueue(Blob.of(big))
         size = await first.aresult(timeout="30s")
         second = await in_a_thread.aenqueue({"a": [Blob.of(big)]})
@@ -126,23 +134,23 @@ def test_a_file_that_changes_between_two_enqueues_of_one_blob_is_stored_anew(
     assert len(stored_files(folder)) == 2
 
 
-def test_a_blob_stays_as_long_as_a_job_names_it(blobbed: App, big: Path, folder: Path) -> None:
-    @blobbed.task
+def test_a_blob_stays_as_long_as_a_job_names_it(both_blobbed: App, big: Path, folder: Path) -> None:
+    @both_blobbed.task
     def load(blob: Blob) -> None: ...
 
-    hands = Hands(blobbed.store, "load")
+    hands = Hands(both_blobbed.store, "load")
     load.enqueue(Blob.of(big))
     make_old(folder, 2 * DAY)
-    while_waiting = remove_unused(folder, blobbed.store, DAY)
+    while_waiting = remove_unused(folder, both_blobbed.store, DAY)
     hands.complete(hands.claim()[0])
-    while_kept = remove_unused(folder, blobbed.store, DAY)
-    while blobbed.store.upkeep.retain({}, {}, timedelta(0), DAY):
+    while_kept = remove_unused(folder, both_blobbed.store, DAY)
+    while both_blobbed.store.upkeep.retain({}, {}, timedelta(0), DAY):
         pass
 
     make_old(folder, DAY / 2)
-    in_the_grace = remove_unused(folder, blobbed.store, DAY)
+    in_the_grace = remove_unused(folder, both_blobbed.store, DAY)
     make_old(folder, 2 * DAY)
-    afterwards = remove_unused(folder, blobbed.store, DAY)
+    afterwards = remove_unused(folder, both_blobbed.store, DAY)
 
     assert (while_waiting, while_kept, in_the_grace, afterwards) == (0, 0, 0, 1)
     assert stored_files(folder) == []

@@ -12,6 +12,8 @@ from duly.client import enqueue
 from duly.core.job import NewJob, Stored
 from duly.stores.faults import Transient
 from duly.stores.protocol import JobStore
+from tests.services import PostgresServer
+from tests.stores.postgres.acts import Proxy
 
 
 class LosesReplies:
@@ -134,3 +136,27 @@ def test_a_line_that_stays_broken_is_given_up_and_may_be_repeated_by_hand(both: 
     assert broken.calls == 9
     assert again.outcome is Outcome.duplicate
     assert both.inspect.queue("default").counts.ready == 1
+
+
+def test_a_reply_that_is_cut_off_on_the_way_from_postgres_makes_no_second_job(
+    server_jobs: App, postgres: PostgresServer
+) -> None:
+    proxy = Proxy(postgres.port)
+    app = App(server_jobs.settings.url.replace(f":{postgres.port}/", f":{proxy.port}/"))
+
+    @app.task
+    def send(order_id: int) -> None: ...
+
+    send.enqueue(1)
+    proxy.treat("cut replies")
+    with pytest.raises(StoreUnreachable, match="whether the job send was stored is not known"):
+        send.enqueue(2)
+    repeated = send.using(idempotency_key="receipt:3")
+    enqueued = repeated.enqueue(3)
+    proxy.treat("cut replies")
+    again = repeated.enqueue(3)
+
+    app.close()
+    proxy.close()
+    page = server_jobs.inspect.jobs().jobs
+    assert [job.id for job in page if b"3" in job.args] == [enqueued.id] == [again.id]
