@@ -22,12 +22,15 @@ class FakeTime:
         return self.time
 
     def sleep(self, seconds: float) -> None:
-        self.waits.append(round(seconds, 6))
-        self.time += seconds
+        self._pass(seconds)
 
     async def asleep(self, seconds: float) -> None:
-        self.sleep(seconds)
+        self._pass(seconds)
         await asyncio.sleep(0)
+
+    def _pass(self, seconds: float) -> None:
+        self.waits.append(round(seconds, 6))
+        self.time += seconds
 
 
 def test_its_text_says_that_other_processes_are_not_limited() -> None:
