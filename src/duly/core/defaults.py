@@ -5,7 +5,7 @@ Knows neither the environment nor the store; settings read these when nothing el
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 # Where.
@@ -88,3 +88,7 @@ KEPT_RESULT: Final = 8 * 1024
 KEEP_VERSIONS: Final = timedelta(days=30)
 # A tick noticed later than this was missed; one noticed sooner is merely late.
 MISSED_AFTER: Final = timedelta(seconds=60)
+
+# Of moments that people write: beyond these a due time is a slip, and no store has to hold it.
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)

@@ -17,7 +17,7 @@ from cronsim import CronSim, CronSimError
 from msgspec import Struct
 from msgspec.structs import replace
 
-from duly.core.defaults import MISSED_AFTER
+from duly.core.defaults import EARLIEST, LATEST, MISSED_AFTER
 from duly.core.durations import format_duration
 from duly.core.errors import UsageError
 from duly.core.job import NewJob
@@ -42,8 +42,6 @@ ALIASES: Final = {
 
 _FIELDS: Final = "minute hour day-of-month month day-of-week, such as '0 9 * * 1-5'"
 _LONGEST: Final = 200
-_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 # A year from which cronsim's fifty years hold every combination of weekday and leap day.
 _SAMPLE: Final = datetime(2001, 1, 1, tzinfo=UTC)
 
@@ -125,7 +123,7 @@ def zone_of(name: str) -> tzinfo:
 def next_due(schedule: Schedule, after: datetime) -> datetime:
     """The due time that follows `after`, in UTC: always later. For an interval `after` is itself a due time.
 
-    UsageError for a moment without a time zone or outside 1970 to 9000, and when nothing ever comes again.
+    UsageError for a moment without a time zone or outside 1970 to 8999, and when nothing ever comes again.
     """
     _check_moment(after)
     if schedule.every is not None:
@@ -232,8 +230,8 @@ def _check_interval(every: timedelta, jitter: timedelta) -> None:
 def _check_moment(moment: datetime) -> None:
     if moment.utcoffset() is None:
         raise UsageError(f"{moment!r} has no time zone; write datetime(…, tzinfo=UTC)")
-    if not _EARLIEST <= moment < _LATEST:
-        raise UsageError(f"{moment.isoformat()} is no moment for a schedule: from 1970 to 9000")
+    if not EARLIEST <= moment < LATEST:
+        raise UsageError(f"{moment.isoformat()} is no moment for a schedule: its year is not from 1970 to 8999")
 
 
 def _passed(schedule: Schedule, first: datetime, now: datetime) -> tuple[tuple[datetime, ...], int, datetime]:
