@@ -113,6 +113,35 @@ def test_an_enqueue_into_another_store_inherits_but_is_not_fenced_by_an_attempt_
     assert record.correlation_id == "r-1"
 
 
+@pytest.mark.asyncio
+async def test_a_handler_may_enqueue_into_and_wait_for_a_store_of_its_own_kind(
+    jobs: App, eu: App, sqlite_path: Path
+) -> None:
+    unrelated = App(f"sqlite:///{sqlite_path}.other")
+
+    @unrelated.task
+    async def foreign(number: int) -> None: ...
+
+    @jobs.task
+    async def leaf(number: int) -> int:
+        return number
+
+    @jobs.task
+    async def parent() -> int:
+        await foreign.aenqueue(1)
+        there = await leaf.using(app=eu).aenqueue(7)
+        hands = Hands(eu.store, "leaf")
+        hands.complete(hands.claim()[0], b"7")
+        return await there.aresult(timeout="20s")
+
+    async with jobs.working():
+        result = await (await parent.aenqueue()).aresult(timeout="30s")
+
+    assert result == 7
+    assert (await unrelated.inspect.aqueue("default")).counts.ready == 1
+    await unrelated.client.aclose()
+
+
 def test_what_belongs_elsewhere_is_refused(jobs: App, eu: App, sqlite_url: str) -> None:
     other = App(sqlite_url)
 

@@ -50,42 +50,42 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("breaks", [["before"], ["after"], ["after", "refused", "before", "after"]])
-def test_an_enqueue_with_a_key_is_repeated_and_stores_one_job(both: App, breaks: list[str]) -> None:
-    @both.task
+def test_an_enqueue_with_a_key_is_repeated_and_stores_one_job(jobs: App, breaks: list[str]) -> None:
+    @jobs.task
     def send(order_id: int) -> None: ...
 
-    broken = line(both, *breaks)
+    broken = line(jobs, *breaks)
 
     enqueued = send.using(idempotency_key="receipt:7").enqueue(7)
 
     assert broken.calls == len(breaks) + 1
-    assert both.inspect.queue("default").counts.ready == 1
-    assert both.store.inspection.lookup([enqueued.id])[0] is not None
+    assert jobs.inspect.queue("default").counts.ready == 1
+    assert jobs.store.inspection.lookup([enqueued.id])[0] is not None
 
 
 @pytest.mark.asyncio
-async def test_it_is_repeated_for_async_code_and_for_many(both: App) -> None:
-    @both.task
+async def test_it_is_repeated_for_async_code_and_for_many(jobs: App) -> None:
+    @jobs.task
     def send(order_id: int) -> None: ...
 
-    line(both, "after", "after")
+    line(jobs, "after", "after")
     drafts = [send.using(idempotency_key=f"receipt:{n}").draft(n) for n in range(3)]
 
     one = await send.using(idempotency_key="receipt:0").aenqueue(0)
-    many = await both.aenqueue_many(drafts)
+    many = await jobs.aenqueue_many(drafts)
 
-    counts = (await both.inspect.aqueue("default")).counts
+    counts = (await jobs.inspect.aqueue("default")).counts
     assert many[0].id == one.id
     assert counts.ready == 3
 
 
-def test_a_repeat_that_meets_another_request_under_its_key_says_so(both: App) -> None:
-    @both.task
+def test_a_repeat_that_meets_another_request_under_its_key_says_so(jobs: App) -> None:
+    @jobs.task
     def send(order_id: int) -> None: ...
 
     keyed = send.using(idempotency_key="receipt:7")
     first = keyed.enqueue(7)
-    line(both, "before")
+    line(jobs, "before")
 
     with pytest.raises(KeyReused) as caught:
         keyed.enqueue(8)
@@ -93,27 +93,27 @@ def test_a_repeat_that_meets_another_request_under_its_key_says_so(both: App) ->
     assert caught.value.job_id == first.id
 
 
-def test_without_a_key_the_error_says_what_is_not_known(both: App) -> None:
-    @both.task
+def test_without_a_key_the_error_says_what_is_not_known(jobs: App) -> None:
+    @jobs.task
     def send(order_id: int) -> None: ...
 
-    broken = line(both, "after", "after")
+    broken = line(jobs, "after", "after")
 
     with pytest.raises(
         StoreUnreachable, match=r"whether the job send was stored is not known.*idempotency_key"
     ):
         send.using(unique_key="order:7").enqueue(7)
     with pytest.raises(StoreUnreachable, match="whether the 2 jobs were stored is not known"):
-        both.enqueue_many([send.using(idempotency_key="k").draft(1), send.draft(2)])
+        jobs.enqueue_many([send.using(idempotency_key="k").draft(1), send.draft(2)])
 
     assert broken.calls == 2
 
 
-def test_a_store_that_was_never_reached_is_not_asked_again(both: App) -> None:
-    @both.task
+def test_a_store_that_was_never_reached_is_not_asked_again(jobs: App) -> None:
+    @jobs.task
     def send(order_id: int) -> None: ...
 
-    broken = line(both, "refused")
+    broken = line(jobs, "refused")
 
     with pytest.raises(StoreUnreachable) as caught:
         send.using(idempotency_key="k").enqueue(7)
@@ -122,12 +122,12 @@ def test_a_store_that_was_never_reached_is_not_asked_again(both: App) -> None:
     assert "not known" not in str(caught.value)
 
 
-def test_a_line_that_stays_broken_is_given_up_and_may_be_repeated_by_hand(both: App) -> None:
-    @both.task
+def test_a_line_that_stays_broken_is_given_up_and_may_be_repeated_by_hand(jobs: App) -> None:
+    @jobs.task
     def send(order_id: int) -> None: ...
 
     keyed = send.using(idempotency_key="receipt:7")
-    broken = line(both, *["after"] * 8)
+    broken = line(jobs, *["after"] * 8)
 
     with pytest.raises(StoreUnreachable, match="repeat it with the same idempotency key"):
         keyed.enqueue(7)
@@ -135,7 +135,7 @@ def test_a_line_that_stays_broken_is_given_up_and_may_be_repeated_by_hand(both: 
 
     assert broken.calls == 9
     assert again.outcome is Outcome.duplicate
-    assert both.inspect.queue("default").counts.ready == 1
+    assert jobs.inspect.queue("default").counts.ready == 1
 
 
 def test_a_reply_that_is_cut_off_on_the_way_from_postgres_makes_no_second_job(

@@ -179,6 +179,8 @@ def _checked(
 ) -> tuple[JobId, object]:
     """Store a job of a task of the App, its arguments checked against the function."""
     task = app.find_task(name)
+    # A misspelt or forgotten argument, in Python's words.
+    task.arguments.filled((), given)
     values = _decoded(task.arguments, given)
     enqueued = task.using(queue=queue, delay=delay).enqueue(**values)
     return enqueued.id, enqueued.run_at

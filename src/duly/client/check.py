@@ -5,6 +5,7 @@ Reads everything, changes nothing but the mark that a coming purge of dead lette
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
@@ -82,6 +83,11 @@ def _declarations(client: Client, load: Callable[[], None]) -> Iterator[Finding]
         )
     for task in registry.tasks.values():
         yield from _template(task)
+    folder = settings.blobs
+    if folder is not None and folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding(
+            "error", f"the folder of blobs, {folder}, cannot be written; give this user the right to"
+        )
     unowned = [queue.name for queue in registry.queues.values() if queue.owner is None]
     if unowned and len(registry.queues) > 1:
         yield Finding(

@@ -162,7 +162,9 @@ class _Wait:
 
 def _refuse_own_queue(enqueued: Enqueued[Any]) -> None:
     job = current.get()
-    if job is not None and job.token is not None and job.queue == enqueued.queue:
+    # Of another store's queue no slot waits here.
+    here = enqueued._client.main
+    if here and job is not None and job.token is not None and job.queue == enqueued.queue:
         raise UsageError(
             f"{job.task} waits for a job of its own queue {job.queue!r}: with all slots waiting, none would run. "
             "Put the awaited task in another queue, or raise Snooze and look again later"
