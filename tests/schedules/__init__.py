@@ -1,0 +1,1 @@
+"""Schedules and ticks: declared, fired, edited, and read."""
