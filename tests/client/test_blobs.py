@@ -18,6 +18,7 @@ from duly.client.enqueue import new_job
 from duly.core.job import JobRecord
 from duly.worker.blobs import Blobs
 from tests.client.conftest import Hands
+from tests.waiting import await_until
 
 DAY = timedelta(days=1)
 
@@ -224,6 +225,27 @@ def test_the_duty_of_a_worker_goes_through_the_folder_and_rests(
 
     assert all(pause < 1 for pause in pauses)
     assert stored_files(folder) == []
+
+
+@pytest.mark.asyncio
+async def test_a_worker_removes_what_no_job_names(blobbed: App, big: Path, folder: Path) -> None:
+    @blobbed.task
+    async def load(blob: Blob) -> int:
+        return blob.size
+
+    small = big.with_name("small")
+    small.write_bytes(b"small")
+    await load.using(delay="1h").aenqueue(Blob.of(small))
+    passing = await load.using(delay="1h").aenqueue(Blob.of(big))
+    await blobbed.operate.acancel(passing, reason="not needed")
+    while blobbed.store.upkeep.retain({}, {}, timedelta(0), DAY):
+        pass
+    make_old(folder, 2 * DAY)
+
+    async with blobbed.working():
+        await await_until(lambda: len(stored_files(folder)) == 1, timeout=30)
+
+    assert [path.read_bytes() for path in stored_files(folder)] == [b"small"]
 
 
 REFERENCE = "0123456789abcdef/" + "0" * 64
