@@ -40,10 +40,9 @@ def counted(points: Points) -> type[psycopg.Connection[Any]]:
     """A connection that reaches a point before and after everything it asks the server."""
 
     class Counted(psycopg.Connection[Any]):
-        def wait(self, gen: Any, interval: float = 0.1) -> Any:
-            if "application_name" not in vars(self):
-                points.reach("before a statement")
-            result = super().wait(gen, interval)
+        def wait(self, gen: Any, *pace: Any, **paces: Any) -> Any:
+            points.reach("before a statement")
+            result = super().wait(gen, *pace, **paces)
             points.reach("after a statement")
             return result
 

@@ -65,7 +65,9 @@ def test_autocommit_without_a_transaction_stores_at_once_and_says_so(
     assert (stored.pending, exists(store, [stored.id])) == (False, [True])
 
 
-def test_what_autocommit_cannot_store_leaves_no_transaction_open(store: SQLiteStore, connect: Connect) -> None:
+def test_what_autocommit_cannot_store_leaves_no_transaction_open(
+    store: SQLiteStore, connect: Connect
+) -> None:
     from duly.stores.faults import DataFault
 
     connection = connect(isolation_level=None)
@@ -235,6 +237,27 @@ def test_enqueueing_without_the_connection_beside_it_is_refused_at_once(
 
     connection.commit()
     assert len(put(store)) == 1
+
+
+def test_enqueueing_beside_an_own_connection_that_was_never_passed_is_refused_with_the_line(
+    store: SQLiteStore, connect: Connect
+) -> None:
+    put(store)
+    connection = connect(isolation_level=None)
+    connection.execute("begin immediate")
+
+    with pytest.raises(UsageError, match=r"pass connection=.*\.py:\d+\)"):
+        put(store)
+
+    connection.execute("rollback")
+    assert len(put(store)) == 1
+
+
+def test_a_connection_to_another_file_holds_up_nobody(store: SQLiteStore, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.db", isolation_level=None)) as other:
+        other.execute("begin immediate")
+
+        assert len(put(store)) == 1
 
 
 def test_a_connection_dropped_without_a_word_blocks_nothing(store: SQLiteStore, sqlite_path: Path) -> None:

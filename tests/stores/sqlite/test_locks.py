@@ -52,7 +52,7 @@ def _is_held(store: SQLiteStore) -> bool:
 def test_a_file_that_stays_locked_is_told_with_the_remedy(open_store: Open, connect: Connect) -> None:
     store = open_store("truncate", busy_timeout=0.2)
     put(store)
-    foreign = connect(isolation_level=None)
+    foreign = connect(isolation_level=None, check_same_thread=False)
     foreign.execute("begin immediate")
 
     with pytest.raises(Transient, match="pass connection=") as caught:

@@ -28,6 +28,8 @@ from duly.stores.sqlite.wake import WakeFile
 BUSY_TIMEOUT: Final = 10.0
 _IDLE_READERS: Final = 4
 _COMMIT_PAUSE: Final = 0.005
+_FIRST_WAIT: Final = 0.25
+"""Seconds before we ask whether a transaction of the same thread is what we wait for."""
 
 
 class _Handles:
@@ -136,7 +138,9 @@ class Database:
                 connection = self._connect(writer=False)
                 handles.blocks.append(connection)
                 set_journal(connection, self.wanted_journal)
+                self._wait_at_most(connection, _FIRST_WAIT)
                 self._begin(connection).close()
+                self._wait_at_most(connection, self.busy_timeout)
         except BaseException:
             self._leave_turn(handles)
             raise
@@ -315,6 +319,7 @@ class Database:
             connection = self._connect(writer=True)
             try:
                 set_journal(connection, self.wanted_journal)
+                self._wait_at_most(connection, _FIRST_WAIT)
             except BaseException:
                 connection.close()
                 raise
@@ -339,10 +344,26 @@ class Database:
         try:
             connection.execute("begin immediate")
         except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            self.holding.refuse_unseen()
+            self._begin_patiently(connection)
+        return Session(connection, self.statements, self.now())
+
+    def _begin_patiently(self, connection: sqlite3.Connection) -> None:
+        self._wait_at_most(connection, max(0.0, self.busy_timeout - _FIRST_WAIT))
+        try:
+            connection.execute("begin immediate")
+        except sqlite3.OperationalError as error:
             if is_busy(error):
                 raise Unreachable(locked(self.path, self.busy_timeout)) from error
             raise
-        return Session(connection, self.statements, self.now())
+        finally:
+            self._wait_at_most(connection, _FIRST_WAIT)
+
+    def _wait_at_most(self, connection: sqlite3.Connection, seconds: float) -> None:
+        wait = min(seconds, self.busy_timeout)
+        connection.execute(f"pragma busy_timeout = {int(wait * 1000)}").close()
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         # In rollback mode a reader refuses the commit and leaves the transaction open: only COMMIT is repeated.

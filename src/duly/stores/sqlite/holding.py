@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from functools import cache
 
 from duly.core.errors import UsageError
+from duly.stores.sqlite import suspects
 
 
 class Block:
@@ -47,7 +48,7 @@ class Holding:
         if any(block.open and block.path == self._path for block in _BLOCKS.get()):
             raise UsageError(
                 f"this code runs inside transaction() on {self._path} and would wait for itself; "
-                "pass connection= with the connection that transaction() gave"
+                f"pass connection= with the connection that transaction() gave{_here()}"
             )
         known = self._connections()
         if not known:
@@ -58,10 +59,18 @@ class Holding:
                 known[number].close()
         known[:] = [connection for connection in known if _in_transaction(connection)]
         if known:
-            raise UsageError(
-                f"a transaction of this thread is open on {self._path} and this call would wait for it; "
-                "pass connection= so that the job is stored within it, or commit first"
-            )
+            raise self._own_transaction()
+
+    def refuse_unseen(self) -> None:
+        """The file is locked: UsageError when by a transaction of this thread on a connection that was never passed."""
+        if suspects.own_transaction(self._path):
+            raise self._own_transaction()
+
+    def _own_transaction(self) -> UsageError:
+        return UsageError(
+            f"a transaction of this thread is open on {self._path} and this call would wait for it; "
+            f"pass connection= so that the job is stored within it, or commit first{_here()}"
+        )
 
     def after_fork(self) -> bool:
         """In the child: forget all marks; whether a caller's transaction was open on the thread that forked."""
@@ -76,6 +85,11 @@ class Holding:
         if known is None:
             known = self._joined.connections = []
         return known
+
+
+def _here() -> str:
+    line = suspects.users_line()
+    return f" ({line})" if line else ""
 
 
 def _in_transaction(connection: sqlite3.Connection) -> bool:
