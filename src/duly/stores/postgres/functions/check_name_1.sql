@@ -1,4 +1,5 @@
--- Refuses a name that core/names.py refuses: what it may hold, and how long it may be. p_separators are further characters.
+-- Refuses a name that core/names.py refuses: what it may hold, and how long it may be. p_separators: further characters,
+-- blanks with them.
 -- Lock: none. Index: none. Differs: SQLite's producers are Python.
 create function {schema}.check_name_1(p_kind text, p_name text, p_most int, p_separators text) returns void
 language plpgsql stable as $$
@@ -11,7 +12,7 @@ declare
             then 'has blanks around it; remove them'
         when length(p_name) > p_most
             then format('has %s characters; at most %s fit', length(p_name), p_most)
-        when p_separators <> '' and p_name ~ ('[' || p_separators || ']')
+        when p_separators <> '' and p_name ~ ('[\s\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000' || p_separators || ']')
             then 'holds a comma, a colon or a blank, which separate names on the command line; write -, _ or . instead'
     end;
 begin

@@ -17,7 +17,7 @@ declare
     v_fault text;
     v_told record;
 begin
-    perform check_name_1('task', enqueue.task, 200, ',\s');
+    perform check_name_1('task', enqueue.task, 200, ',');
     perform check_arguments_1(enqueue.args);
     select t.queue, t.priority, t.expires into v_declared from task t where t.name = enqueue.task;
     v_fault := case
@@ -36,7 +36,7 @@ begin
     if v_fault is not null then
         raise exception using errcode = '22023', message = v_fault;
     end if;
-    perform check_name_1('queue', coalesce(enqueue.queue, v_declared.queue), 100, ',:\s');
+    perform check_name_1('queue', coalesce(enqueue.queue, v_declared.queue), 100, ',:');
     perform check_name_1('tenant', enqueue.tenant, 200, '') where enqueue.tenant <> '';
     perform check_name_1('tag', t, 100, '') from unnest(enqueue.tags) t;
     perform check_name_1('correlation id', enqueue.correlation_id, 200, '') where enqueue.correlation_id is not null;
