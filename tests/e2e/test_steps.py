@@ -44,19 +44,25 @@ def wait_cursor(place: Place, id: JobId, position: int) -> None:
     )
 
 
-def test_a_process_killed_between_its_steps_and_its_end_repeats_none(any_place: Place) -> None:
+def test_a_killed_process_repeats_no_step_and_no_item_that_was_reported(any_place: Place) -> None:
     place = any_place
-    ids = [place.enqueue_one(task) for task in chores.STEPS]
-    start(place)
-    lines = place.wait_started(*ids)
+    steps = [place.enqueue_one(task) for task in chores.STEPS]
+    walks = [place.enqueue_one(task) for task in chores.WALKS]
+    start(place, isolated=3)
+    lines = place.wait_started(*steps, *walks)
+    for id in walks:
+        wait_cursor(place, id, 3)
 
     kill(lines)
-    place.wait_started(*ids[:1], attempt=2)
     place.release()
 
-    records = place.wait_final(ids)
-    assert {(record.state, record.result) for record in records} == {(State.completed, b"[1,2]")}
-    assert [len(place.ledger(step, id)) for id in ids for step in ("first", "second")] == [1] * 2 * len(ids)
+    assert {record.state for record in place.wait_final([*steps, *walks])} == {State.completed}
+    assert {record.result for record in place.wait_final(steps)} == {b"[1,2]"}
+    assert [len(place.ledger(step, id)) for id in steps for step in ("first", "second")] == [1] * 8
+    # A process that dies with its parent may still see the release and go on by an item.
+    for id in walks:
+        assert seen(place, id)[:3] == [1, 1, 1]
+        assert all(count in {1, 2} for count in seen(place, id)[3:])
 
 
 def test_an_isolated_process_killed_alone_repeats_neither_steps_nor_reported_items(place: Place) -> None:
@@ -66,29 +72,11 @@ def test_an_isolated_process_killed_alone_repeats_neither_steps_nor_reported_ite
     wait_cursor(place, ids[1], 3)
 
     kill(lines)
-    place.wait_started(*ids, attempt=2)
     place.release()
 
     assert {record.state for record in place.wait_final(ids)} == {State.completed}
     assert [len(place.ledger(step, ids[0])) for step in ("first", "second")] == [1, 1]
     assert seen(place, ids[1]) == [1, 1, 1, 2, 1]
-
-
-def test_a_crash_repeats_no_more_than_the_items_since_the_last_report(place: Place) -> None:
-    ids = [place.enqueue_one(task) for task in chores.WALKS]
-    start(place)
-    lines = place.wait_started(*ids)
-    for id in ids:
-        wait_cursor(place, id, 3)
-
-    kill(lines)
-    place.release()
-
-    assert {record.state for record in place.wait_final(ids)} == {State.completed}
-    # A process that dies with its parent may still see the release and go on by an item.
-    for id in ids:
-        assert seen(place, id)[:3] == [1, 1, 1]
-        assert all(count in {1, 2} for count in seen(place, id)[3:])
 
 
 def test_long_work_is_cut_by_a_deploy_and_resumed_by_another_worker(any_place: Place) -> None:

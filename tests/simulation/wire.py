@@ -5,10 +5,11 @@ What a call really did is compared with what it was allowed to do, before the ca
 
 import random
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from duly.core.job import (
     ClaimRequest,
+    Cursor,
     Ended,
     Exchange,
     Incarnation,
@@ -20,7 +21,8 @@ from duly.core.job import (
     WorkerInfo,
 )
 from duly.core.leases import Beat
-from duly.core.lifecycle import State
+from duly.core.lifecycle import FINAL, Outcome, State
+from duly.core.registration import ScheduleRecord
 from duly.stores.faults import Transient
 from duly.stores.protocol import Store, Swept
 
@@ -32,6 +34,15 @@ class Books:
 
     def __init__(self) -> None:
         self.jobs: set[JobId] = set()
+        self.new: dict[JobId, NewJob] = {}
+        """As they were asked for."""
+        self.requests: dict[bytes, JobId] = {}
+        """By idempotency key: the job that stands for it."""
+        self.duplicates = 0
+        self.newest: dict[bytes, int] = {}
+        """By unique key: the highest version that has completed."""
+        self.fired: set[str] = set()
+        """Triggers of the due times that have become jobs."""
         self.claimed: dict[Token, bool] = {}
         """Every token ever given out, and whether it has been ended."""
         self.changes = 0
@@ -56,7 +67,7 @@ class Wire:
         self.note = note
         self.books = books
         self.away = False
-        self._draw = draw
+        self.draw = draw
         self._rate = fault_rate
         self.url = store.url
         self.capabilities = store.capabilities
@@ -65,14 +76,15 @@ class Wire:
         self.upkeep = WiredUpkeep(self)
         self.inspection = store.inspection
         self.operator = WiredOperator(self)
+        self.schedules = WiredSchedules(self)
 
     def before(self) -> None:
-        if self.away or self._draw.random() < self._rate / 2:
-            raise Transient("the connection broke before the call", outcome_unknown=self._draw.random() < 0.5)
+        if self.away or self.draw.random() < self._rate / 2:
+            raise Transient("the connection broke before the call", outcome_unknown=self.draw.random() < 0.5)
 
     def after(self, *, changed: bool = False) -> None:
         self.books.changes += changed
-        if self._draw.random() < self._rate / 2:
+        if self.draw.random() < self._rate / 2:
             self.books.replies_lost += 1
             self.note("    and the reply is lost")
             raise Transient("the reply was lost", outcome_unknown=True)
@@ -88,9 +100,26 @@ class WiredJobs:
     def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
         self._wire.before()
         stored = self._real.enqueue(jobs)
-        self._wire.books.jobs.update(answer.id for answer in stored)
+        for job, answer in zip(jobs, stored, strict=True):
+            self._note(job, answer, alone=len(jobs) == 1)
         self._wire.after(changed=True)
         return stored
+
+    def _note(self, job: NewJob, answer: Stored, *, alone: bool) -> None:
+        books = self._wire.books
+        if answer.outcome is Outcome.created:
+            assert answer.id not in books.jobs, f"job {answer.id} was created twice"
+            books.jobs.add(answer.id)
+            books.new[answer.id] = job
+        else:
+            books.duplicates += 1
+        if answer.outcome is Outcome.duplicate and alone and job.idempotency is None:
+            row = self._wire.store.inspection.lookup([answer.id])[0]
+            assert row is not None, f"job {answer.id} holds a key and is lost"
+            assert row.state not in FINAL, f"job {answer.id} is {row.state} and holds a key"
+        if job.idempotency is not None:
+            first = books.requests.setdefault(job.idempotency, answer.id)
+            assert first == answer.id, f"one request became the jobs {first} and {answer.id}"
 
     def exchange(
         self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None
@@ -135,12 +164,25 @@ class WiredJobs:
             if live:
                 assert not books.claimed[token], f"the token {token} ended twice"
                 books.claimed[token] = True
+                if end.to is State.completed:
+                    self._note_version(end.id)
+
+    def _note_version(self, id: JobId) -> None:
+        books = self._wire.books
+        new = books.new.get(id)
+        if new is not None and new.unique is not None and new.version is not None:
+            key = new.unique.digest
+            books.newest[key] = max(new.version, books.newest.get(key, new.version))
 
     def _check_claims(self, incarnation: Incarnation, answer: Exchange) -> None:
         for job in answer.claimed:
             token = (incarnation, job.id, job.run)
             assert token not in self._wire.books.claimed, f"the token {token} was given out twice"
             self._wire.books.claimed[token] = False
+            new = self._wire.books.new.get(job.id)
+            if new is not None and new.unique is not None and new.version is not None:
+                newest = self._wire.books.newest.get(new.unique.digest, new.version)
+                assert new.version >= newest, f"job {job.id} runs, {newest - new.version} versions too old"
 
     def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
         self._wire.before()
@@ -153,10 +195,10 @@ class WiredJobs:
         return answer
 
     def report(
-        self, incarnation: Incarnation, progress: Sequence[Progress]
+        self, incarnation: Incarnation, progress: Sequence[Progress], cursors: Sequence[Cursor] = ()
     ) -> tuple[list[tuple[JobId, int]], list[JobId]]:
         self._wire.before()
-        answer = self._real.report(incarnation, progress)
+        answer = self._real.report(incarnation, progress, cursors)
         self._wire.after()
         return answer
 
@@ -242,3 +284,44 @@ class WiredOperator:
     def draining(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]:
         self._wire.before()
         return self._real.draining(incarnations)
+
+
+class WiredSchedules:
+    """What the duty of schedules asks; what it is told may be old by the time it acts."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._real = wire.store.schedules
+        self._told: tuple[datetime, list[ScheduleRecord], datetime | None] | None = None
+
+    def due(self, most: int = 100) -> tuple[datetime, list[ScheduleRecord], datetime | None]:
+        self._wire.before()
+        if self._told is None or self._wire.draw.random() < 0.8:
+            self._told = self._real.due(most)
+        told, self._told = self._told, self._real.due(most)
+        return told
+
+    def fire(
+        self,
+        name: str,
+        expected: datetime,
+        next_at: datetime,
+        last_at: datetime,
+        jobs: Sequence[NewJob],
+        missed: int,
+    ) -> list[Stored] | None:
+        self._wire.before()
+        known = [record for record in self._real.all() if record.schedule.name == name]
+        allowed = bool(known) and not known[0].paused and known[0].next_at == expected
+        stored = self._real.fire(name, expected, next_at, last_at, jobs, missed)
+        assert (stored is not None) == allowed, f"{name} {'fired' if stored is not None else 'did not fire'}"
+        books = self._wire.books
+        for job, answer in zip(jobs, stored or (), strict=stored is not None):
+            assert job.trigger is not None
+            assert job.trigger not in books.fired, f"{job.trigger} came twice"
+            books.fired.add(job.trigger)
+            books.jobs.add(answer.id)
+            books.new[answer.id] = job
+            self._wire.note(f"    {job.trigger} becomes job {answer.id}")
+        self._wire.after(changed=stored is not None)
+        return stored

@@ -110,8 +110,7 @@ class Reports:
         self._extend()
         progress, cursors = self._said()
         try:
-            more = (cursors,) if cursors else ()
-            held, wishes = self.store.jobs.report(self.incarnation, progress, *more)
+            held, wishes = self.store.jobs.report(self.incarnation, progress, cursors)
         except BaseException:
             for word in progress:
                 self._progress.setdefault((word.id, word.run), word)
