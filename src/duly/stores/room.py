@@ -110,6 +110,11 @@ class Room:
             self._entered += count
             self._at_most += count
 
+    def forget(self) -> None:
+        """How many wait has changed in ways that were not counted."""
+        with self._lock:
+            self._at_most = self.most
+
     def freed(self) -> None:
         """Some that waited do not wait any more."""
         if self._line:

@@ -20,15 +20,12 @@ from duly.core.job import (
     Progress,
     Stored,
 )
-from duly.core.lifecycle import State
 from duly.stores.memory.folder import PrivateFolder
 from duly.stores.protocol import Clock, JobStore
 from duly.stores.room import Room
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.inspection import SQLiteInspection
 from duly.stores.sqlite.store import SQLiteStore
-
-_WAITING_AGAIN = {State.ready, State.scheduled, State.blocked}
 
 
 class MemoryStore(SQLiteStore):
@@ -44,10 +41,11 @@ class MemoryStore(SQLiteStore):
         self.capabilities = replace(self.capabilities, kind="memory", shared_by_processes=False)
         self.room: Room | None = None
         """Where enqueues wait for their turn; None without a bound."""
+        inspection = MemoryInspection(self._database, self.url)
+        self.inspection = inspection
         if most is not None:
-            self.room = Room(most, self._waiting, self.url)
+            self.room = inspection.room = Room(most, inspection.waiting, self.url)
             self.jobs = BoundedJobs(self.jobs, self.room)
-        self.inspection = MemoryInspection(self._database, self.url, self.room)
 
     def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
         """In the caller's transaction, whatever the bound: it holds the lock that a worker would need to make room."""
@@ -56,13 +54,16 @@ class MemoryStore(SQLiteStore):
             self.room.passed(len(stored))
         return stored
 
+    async def aenqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
+        stored = await super().aenqueue_on(connection, jobs)
+        if self.room is not None:
+            self.room.passed(len(stored))
+        return stored
+
     def close(self) -> None:
         """Forget every job."""
         super().close()
         self._folder.remove()
-
-    def _waiting(self) -> int:
-        return sum(count.ready + count.scheduled + count.blocked for count in self.inspection.counts())
 
 
 class BoundedJobs:
@@ -84,9 +85,9 @@ class BoundedJobs:
         self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None
     ) -> Exchange:
         answer = self._jobs.exchange(incarnation, ended, request)
-        again = sum(end.to in _WAITING_AGAIN for end in ended)
-        if again:
-            self._room.passed(again)
+        if ended:
+            # Retries and follow-ups wait now, and nobody asked for room for them.
+            self._room.forget()
         if answer.claimed:
             self._room.freed()
         return answer
@@ -106,16 +107,16 @@ class BoundedJobs:
 class MemoryInspection(SQLiteInspection):
     """As the file's, with words for who reads them."""
 
-    def __init__(self, database: Database, url: str, room: Room | None) -> None:
+    def __init__(self, database: Database, url: str) -> None:
         super().__init__(database)
+        self.room: Room | None = None
         self._url = url
-        self._room = room
 
     def describe(self) -> dict[str, str]:
         facts = super().describe()
         facts |= {"store": "memory", "where": f"{self._url}, in this process only", "sync": "off"}
-        if self._room is not None:
-            waits = self._room.waits
+        if self.room is not None:
+            waits = self.room.waits
             facts["room"] = (
                 f"{waits.waited} enqueues waited, {waits.longest * 1000:.0f} ms at most; {waits.waiting} wait now"
             )

@@ -98,6 +98,11 @@ class SQLiteInspection:
                 queues.setdefault(queue, _Tally()).add(kind, count, extreme)
         return [queues[queue].told(queue, now, rates.get(queue)) for queue in sorted(queues)]
 
+    def waiting(self) -> int:
+        """Jobs that wait, for a bound on them."""
+        with self._database.read() as session:
+            return int(session.value("select_waiting_count"))
+
     def workers(self) -> list[WorkerRecord]:
         with self._database.read() as session:
             return [worker_of(row, session.now) for row in session.rows("select_workers")]
