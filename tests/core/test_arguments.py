@@ -13,7 +13,7 @@ import pytest
 
 from duly.core.errors import PayloadError, UsageError
 from duly.core.payload import Arguments
-from tests.core.handlers import Job
+from tests.core.handlers import Job, taking
 
 
 class SpecialJob(Job):
@@ -54,6 +54,27 @@ def test_equal_calls_have_equal_bytes() -> None:
     arguments = arguments_of(send)
 
     assert arguments.encode((), {"name": "y", "order_id": 7}) == arguments.encode((7, "y"), {})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "first", "second"),
+    [
+        (set[int], {0, 8}, {8, 0}),
+        (frozenset[int], frozenset([0, 8]), frozenset([8, 0])),
+        (dict[str, list[set[int]]], {"b": [{0, 8}], "a": []}, {"b": [{8, 0}], "a": []}),
+        (set[int | None], {0, 8, None}, {None, 8, 0}),
+        (tuple[set[int], int], ({0, 8}, 1), ({8, 0}, 1)),
+    ],
+)
+def test_equal_sets_have_equal_bytes_whatever_order_they_iterate_in(
+    annotation: Any, first: Any, second: Any
+) -> None:
+    arguments = taking(annotation)
+
+    data = arguments.encode((first,), {})
+
+    assert data == arguments.encode((second,), {})
+    assert arguments.decode(data) == {"x": first}
 
 
 def test_a_default_is_left_to_the_handler_that_will_run() -> None:
@@ -104,9 +125,9 @@ def test_the_job_is_the_first_parameter_whatever_its_name() -> None:
     def unannotated(job, x):  # type: ignore[no-untyped-def]
         """The annotation counts, not the name."""
 
-    for taking in (handler, narrower, first_by_position):
-        assert arguments_of(taking).takes_job
-        assert arguments_of(taking).encode((7,), {}) == b'{"x":7}'
+    for each in (handler, narrower, first_by_position):
+        assert arguments_of(each).takes_job
+        assert arguments_of(each).encode((7,), {}) == b'{"x":7}'
     assert not arguments_of(unannotated).takes_job
 
 

@@ -19,6 +19,7 @@ from duly.core.encoding import (
     decode_value,
     encode_value,
     explained,
+    ordered,
     read,
     readable,
     refusal,
@@ -54,6 +55,8 @@ class _Shape(NamedTuple):
     """Types whose values need no proof that they come back unchanged."""
     open: frozenset[str]
     """Parameters of which some part has no declared type."""
+    sets: frozenset[str]
+    """Parameters of which some part is a set."""
     decoder: msgspec.json.Decoder[Any]
 
 
@@ -124,7 +127,7 @@ class Arguments:
         """As `encode`, with RESULT_MARK wherever RESULT stands; such an argument is proved when its job runs."""
         shape = self._shape or self._known()
         named = self._bound(shape, args, kwargs)
-        data = encode_value(named, bounds, "argument", MARKING_ENCODER)
+        data = _written(shape, named, bounds, MARKING_ENCODER)
         if RESULT_MARK not in data:
             return self.encode(args, kwargs, bounds)
         known = {}
@@ -199,7 +202,7 @@ class Arguments:
 def _proved(
     decoder: msgspec.json.Decoder[Any], shape: _Shape, named: dict[str, object], bounds: Bounds
 ) -> bytes:
-    data = encode_value(named, bounds, "argument")
+    data = _written(shape, named, bounds, ENCODER)
     try:
         found = decode_value(data, decoder.decode, "argument")
     except PayloadError:
@@ -211,6 +214,16 @@ def _proved(
         if fault := changed(value, getattr(found, name), strict=name in shape.open):
             raise refusal(fault.under(name), "argument")
     return data
+
+
+def _written(shape: _Shape, named: dict[str, object], bounds: Bounds, encoder: msgspec.json.Encoder) -> bytes:
+    data = encode_value(named, bounds, "argument", encoder)
+    if shape.sets.isdisjoint(named):
+        return data
+    sorted_sets = {
+        name: ordered(value, encoder) if name in shape.sets else value for name, value in named.items()
+    }
+    return encoder.encode(sorted_sets)
 
 
 def _read_any(custom: CustomReader, kind: type, value: object) -> object:
@@ -230,7 +243,7 @@ def _decoder(
 
 def _read(signature: HandlerSignature, hook: CustomReader) -> _Shape:
     taken = signature.read()
-    opened = frozenset(name for name, kind in taken.types.items() if _has_open_part(signature, name, kind))
+    parts = {name: _checked_parts(signature, name, kind) for name, kind in taken.types.items()}
     return _Shape(
         takes_job=taken.takes_job,
         names=tuple(taken.types),
@@ -238,7 +251,8 @@ def _read(signature: HandlerSignature, hook: CustomReader) -> _Shape:
         required=taken.required,
         types=taken.types,
         exact={name: _exact(kind) for name, kind in taken.types.items()},
-        open=opened,
+        open=frozenset(name for name, found in parts.items() if any(map(_is_open, found))),
+        sets=frozenset(name for name, found in parts.items() if any(map(_is_set, found))),
         decoder=_decoder(taken.types, taken.required, hook),
     )
 
@@ -251,8 +265,8 @@ def _exact(kind: Any) -> frozenset[type]:
     return known if len(known) == len(parts) and known <= _SCALARS else frozenset()
 
 
-def _has_open_part(signature: HandlerSignature, name: str, kind: Any) -> bool:
-    """Whether some part of a parameter's type is left open; UsageError where a part has no form in JSON."""
+def _checked_parts(signature: HandlerSignature, name: str, kind: Any) -> list[msgspec.inspect.Type]:
+    """Every part of a parameter's type; UsageError where one has no form in JSON."""
     where = f"parameter '{name}' of {signature.name}()"
     try:
         msgspec.json.Decoder(kind, dec_hook=read)
@@ -261,7 +275,6 @@ def _has_open_part(signature: HandlerSignature, name: str, kind: Any) -> bool:
         raise UsageError(
             f"{where} is annotated {written(kind)}, which cannot be read from JSON: {error}; narrow it"
         ) from error
-    opened = False
     for part in parts:
         custom = isinstance(part, msgspec.inspect.CustomType)
         owner = getattr(part, "cls", None)
@@ -274,8 +287,15 @@ def _has_open_part(signature: HandlerSignature, name: str, kind: Any) -> bool:
                 f"{where} is annotated {_called(owner)}, which has no form in JSON; pass its id, or a dataclass with "
                 "what the handler needs"
             )
-        opened = opened or isinstance(part, msgspec.inspect.AnyType) or owner is object
-    return opened
+    return parts
+
+
+def _is_open(part: msgspec.inspect.Type) -> bool:
+    return isinstance(part, msgspec.inspect.AnyType) or getattr(part, "cls", None) is object
+
+
+def _is_set(part: msgspec.inspect.Type) -> bool:
+    return isinstance(part, (msgspec.inspect.SetType, msgspec.inspect.FrozenSetType))
 
 
 def _called(kind: object) -> str:
