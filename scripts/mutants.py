@@ -25,7 +25,7 @@ from tests.mutants.catalogue import MUTANTS  # noqa: E402 - the path comes first
 from tests.mutants.mutant import Mutant  # noqa: E402
 from tests.services import PostgresServer  # noqa: E402
 
-CORE_TESTS = ("lifecycle", "leases", "decide")
+CORE_TESTS = ("lifecycle", "leases", "decide", "keys", "schedule", "schedule_plan")
 LONGEST = 120
 
 
@@ -97,7 +97,7 @@ def run(mutant: Mutant, source: Path, server: PostgresServer | None) -> tuple[st
     command = [sys.executable]
     if mutant.hunt == "core":
         # The module's own tests first.
-        names = sorted(CORE_TESTS, key=lambda name: name not in mutant.file)
+        names = sorted(CORE_TESTS, key=lambda name: (name not in mutant.areas, name not in mutant.file))
         tests = [f"tests/core/test_{name}.py" for name in names]
         command += ["-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", *tests]
     else:

@@ -96,8 +96,10 @@ class KeyedStoreAgainstModel(StoreAgainstModel):
             return
         expected, theirs = _answered(lambda: self.model.enqueue(jobs))
         assert (mine and mine.position) == (theirs and theirs.position)
-        if mine and theirs and mine.job_id is not None:
+        if mine and theirs and theirs.job_id is not None:
             assert self._places([mine.job_id], 0) == self._places([theirs.job_id], 1)
+        elif mine:
+            assert mine.job_id is None, "the key belongs to a job of the same call, which was not stored"
         self._meet(seen, expected)
 
     @rule(

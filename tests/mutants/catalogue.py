@@ -1,11 +1,13 @@
 """All mutants."""
 
-from tests.mutants import of_core, of_postgres, of_sqlite, of_sqlite_moves, of_worker
+from tests.mutants import of_core, of_keys, of_postgres, of_sqlite, of_sqlite_keys, of_sqlite_moves, of_worker
 
 MUTANTS = [
     *of_core.MUTANTS,
+    *of_keys.MUTANTS,
     *of_sqlite.MUTANTS,
     *of_sqlite_moves.MUTANTS,
+    *of_sqlite_keys.MUTANTS,
     *of_postgres.MUTANTS,
     *of_worker.MUTANTS,
 ]

@@ -77,7 +77,7 @@ FENCES = [
         ("enqueueing",),
     ),
     Mutant(
-        STORE + "jobs.py",
+        STORE + "enqueueing.py",
         "    _check_holders(session, jobs)\n",
         "",
         "an enqueue of a former holder is refused",
@@ -258,14 +258,14 @@ TIMES = [
         ("claiming",),
     ),
     Mutant(
-        STORE + "jobs.py",
+        STORE + "enqueueing.py",
         "due + span(job.expires)",
         "session.now + span(job.expires)",
         "an expiry counts from the due time",
         ("enqueueing",),
     ),
     Mutant(
-        STORE + "jobs.py",
+        STORE + "enqueueing.py",
         "return run_at if run_at > now else None",
         "return run_at",
         "a due time in the past means ready at once",

@@ -162,8 +162,8 @@ MUTANTS = [
     ),
     Mutant(
         STORE + "operator.py",
-        "take(session, chunk, READY, SCHEDULED, BLOCKED)",
-        "take(session, chunk, READY, SCHEDULED)",
+        "take(session, ids, READY, SCHEDULED, BLOCKED)",
+        "take(session, ids, READY, SCHEDULED)",
         "a blocked job can be cancelled",
         ("wishing",),
     ),

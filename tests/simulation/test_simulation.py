@@ -90,3 +90,14 @@ def test_the_simulation_meets_what_it_is_for(tmp_path: Path) -> None:
     assert sum(world.books.replies_lost for world in worlds) > 200
     assert sum(world.books.stale for world in worlds) > 3
     assert sum(world.overlaps for world in worlds) > 0
+
+
+def test_the_simulation_meets_keys_follow_ups_and_schedules(tmp_path: Path) -> None:
+    worlds = [simulate(seed, "model", tmp_path) for seed in range(1, 60, 3)]
+
+    met = [world.rich.met for world in worlds if world.rich is not None]
+    assert len(met) == 20
+    assert sum(world.books.duplicates for world in worlds) > 20
+    assert sum(len(world.books.fired) for world in worlds) > 100
+    for what, least in {"replaced": 10, "stale": 0, "followed": 40, "died": 5, "nested": 3}.items():
+        assert sum(one[what] for one in met) > least, what

@@ -26,6 +26,7 @@ from duly.worker.pump import Pump
 from duly.worker.reports import Reports
 from duly.worker.rescue import Rescue
 from duly.worker.run import raised, returned
+from duly.worker.schedules import Schedules
 from duly.worker.suspects import Suspects
 from duly.worker.sweep import Parked, Sweep
 from tests.simulation.timeline import Act, Timeline
@@ -42,6 +43,7 @@ class Surroundings(Protocol):
     draw: random.Random
     plan: Plan
     cards: dict[str, Card]
+    scheduled: bool
 
     def began(self, process: "Process", attempt: Attempt) -> None:
         """A handler begins."""
@@ -94,6 +96,8 @@ class Process:
             Sweep(upkeep, plan.poison, plan.lateness(), 1.0, self._swept, hub),
             Parked(upkeep, world.cards, 5.0, self._parked),
         ]
+        if world.scheduled:
+            self.duties.append(Schedules(store, {}, hub, clock))
         self._later(0.0, "beat", self._beat)
         self._later(0.0, "pump", self._pump)
         self._later(WATCH_EVERY, "watch", self._watch)

@@ -17,6 +17,7 @@ from duly.stores.protocol import Clock, Store
 from duly.worker.attempt import Attempt
 from duly.worker.card import cards_of
 from duly.worker.options import Plan
+from tests.simulation.rich import Rich
 from tests.simulation.timeline import Timeline
 from tests.simulation.wire import Books, Wire
 from tests.simulation.worker import Process
@@ -88,6 +89,9 @@ class World:
         self._seen: dict[JobId, JobRecord] = {}
         self._changes_seen = -1
         self._producer = Wire(self.store, self.books, self.draw, self.fault_rate, self.timeline.note)
+        # In one world of three: plain jobs must hold their promises without them, too.
+        self.rich = Rich(self, self._producer, seed) if seed % 3 == 1 else None
+        self.scheduled = self.rich is not None
 
     def run(self) -> None:
         """Chaos first, then calm until every job has come to its end."""
@@ -101,6 +105,9 @@ class World:
             ("late commit", 7.0, self._enqueue_late),
         ):
             self._again_and_again(name, every, act)
+        if self.rich is not None:
+            self._again_and_again("enqueue with keys", 3.0, self.rich.enqueue)
+            self._again_and_again("pause or resume", 6.0, self.rich.operate)
         timeline.after(CHAOS, "calm", self._calm)
         while not self._over():
             assert timeline.step(), "nothing happens any more"
@@ -263,6 +270,8 @@ class World:
 
     def _calm(self) -> None:
         self.fault_rate = 0.0
+        if self.rich is not None:
+            self.rich.calm()
         for process in self.processes:
             if process.frozen:
                 process.thaw()
@@ -313,6 +322,12 @@ class World:
         self._changes_seen = self.books.changes
         ids = sorted(self.books.jobs)
         rows = self.store.inspection.lookup(ids)
+        if self.rich is not None:
+            known = [row for row in rows if row is not None]
+            self.rich.check(known)
+            if self.rich.meet_followers(known, self._seen):
+                ids = sorted(self.books.jobs)
+                rows = self.store.inspection.lookup(ids)
         leases = {beat.incarnation for beat in self.store.leases.beats()}
         for id, row in zip(ids, rows, strict=True):
             assert row is not None, f"job {id} is lost"
@@ -341,6 +356,8 @@ class World:
         assert row.counters in expected, f"job {row.id} counts {row.counters}, its attempts say {expected}"
 
     def _check_ends(self) -> None:
+        if self.rich is not None:
+            self.rich.check_ends([*self._seen.values()])
         for id, row in self._seen.items():
             attempts = self.store.inspection.attempts(id)
             done = row.run - (row.state is State.completed and row.run == 1)
