@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duly import App, UsageError
+from duly import App, Blob, UsageError
 from duly.stores.memory.folder import PrivateFolder
 from duly.stores.memory.store import MemoryStore
 from duly.stores.open import open_store
@@ -184,6 +184,23 @@ def test_two_stores_in_memory_do_not_meet() -> None:
     assert second.inspect.queue("default").counts.ready == 0
     first.close()
     second.close()
+
+
+def test_two_stores_in_memory_keep_their_blobs_apart(tmp_path: Path) -> None:
+    (tmp_path / "big").write_bytes(b"x" * 100)
+    apps = [App("memory://", blobs=f"file://{tmp_path}/blobs") for _ in range(2)]
+
+    for app in apps:
+
+        @app.task
+        def read(blob: Blob) -> None: ...
+
+        read.enqueue(Blob.of(tmp_path / "big"))
+
+    homes = [path.name for path in (tmp_path / "blobs").iterdir() if path.is_dir()]
+    assert len(homes) == 2
+    for app in apps:
+        app.close()
 
 
 def test_it_says_what_it_is() -> None:

@@ -181,7 +181,11 @@ class Client:
             ) from fault
 
     def _home_of_blobs(self) -> str:
-        return home_of(self.settings.url, self.settings.schema)
+        url = self.settings.url
+        if url.startswith("memory:"):
+            # All of these have one URL; the place by which its children know a store is its own.
+            url = getattr(self.store, "url_for_children", url)
+        return home_of(url, self.settings.schema)
 
     def _ready(self) -> _Handles:
         with self._lock:
