@@ -1,8 +1,11 @@
 """A caller's asyncpg connections, lent by a pool or not. Knows no statement of ours."""
 
+import gc
 import sqlite3
+import sys
+import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import asyncpg
 
@@ -52,6 +55,11 @@ class Asyncpg:
             )
         if itself.is_closed():
             raise kinds.closed(connection)
+        if not itself.is_in_transaction() and _is_sqlalchemys(itself):
+            raise ConnectionMismatch(
+                "this asyncpg connection belongs to SQLAlchemy, which has begun no transaction on it: what is stored "
+                "now would survive its rollback. Pass the AsyncSession or AsyncConnection itself"
+            )
         return _Async(connection, itself)
 
     def on_file(self, connection: object, act: Callable[[sqlite3.Connection], T]) -> T:
@@ -62,3 +70,18 @@ class Asyncpg:
 
 
 KIND = Asyncpg()
+
+_not_sqlalchemys: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+
+
+def _is_sqlalchemys(connection: object) -> bool:
+    """Whether SQLAlchemy holds it. Nothing leads from it to its holder, so that everything alive is asked, once."""
+    adapter: Any = getattr(
+        sys.modules.get("sqlalchemy.dialects.postgresql.asyncpg"), "AsyncAdapt_asyncpg_connection", None
+    )
+    if adapter is None or connection in _not_sqlalchemys:
+        return False
+    if any(type(holder) is adapter for holder in gc.get_referrers(connection)):
+        return True
+    _not_sqlalchemys.add(connection)
+    return False
