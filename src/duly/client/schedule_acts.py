@@ -42,8 +42,7 @@ def run(client: Client, name: str) -> list[JobId]:
 
 def pause(client: Client, name: str, by: str, reason: str) -> bool:
     """Fire nothing until it is resumed; False when it was paused already."""
-    find(client.store, name)
-    return client.store.schedules.pause(name, by, reason)
+    return not find(client.store, name).paused and client.store.schedules.pause(name, by, reason)
 
 
 def resume(client: Client, name: str, by: str, reason: str) -> bool:

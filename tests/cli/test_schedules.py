@@ -1,0 +1,129 @@
+"""`duly schedules`: the list in plain words, and the acts on one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duly.core.job import JobId, NewJob
+from duly.core.registration import Registration, Schedule
+from duly.testing.conformance.bench import Bench
+from tests.cli.conftest import Terminal, run
+from tests.scenarios.schedulers import Scheduler
+
+HOUR = timedelta(hours=1)
+DIGEST = NewJob("mail", "digest", b'{"days":7}')
+WEEKDAYS = Schedule("digest", cron="0 14 * * 1-5", tz="Europe/Berlin", job=DIGEST)
+ROWS = Schedule("rows", every=timedelta(seconds=10), overlap="allow")
+
+
+@pytest.fixture
+def declared(bench: Bench) -> Bench:
+    """Two schedules of an App, the first due time of one of them right now."""
+    bench.store.schema.declare(
+        Registration("shop:jobs", "1", schedules=((WEEKDAYS, bench.clock()), (ROWS, bench.clock() + HOUR)))
+    )
+    return bench
+
+
+def test_the_list_says_in_plain_words_what_is_due_when(declared: Bench, duly: Terminal) -> None:
+    Scheduler(declared.store).work()
+    declared.clock.advance(HOUR / 2)
+
+    answer = duly("schedules", "list")
+
+    assert [line.split(maxsplit=7) for line in answer.lines] == [
+        ["SCHEDULE", "TASK", "NEXT", "LAST", "FIRED", "MISSED", "WHEN"],
+        ["digest", "digest", "in", "24h", "30m", "ago", "1", "0  at 14:00 on Monday to Friday, Europe/Berlin"],
+        ["rows", "a", "tick", "in", "30m", "-", "0", "0  every 10s"],
+    ]  # fmt: skip
+
+
+def test_an_empty_list_says_how_to_begin(duly: Terminal) -> None:
+    answer = duly("schedules", "list")
+
+    assert "@jobs.cron" in answer.out
+
+
+def test_programs_get_moments_and_the_plain_words(declared: Bench, duly: Terminal) -> None:
+    Scheduler(declared.store).work()
+
+    listed: Any = duly("schedules", "list", "-o", "json").json
+    digest, rows = listed
+
+    assert digest["words"] == "at 14:00 on Monday to Friday, Europe/Berlin"
+    assert (digest["last_at"], digest["next_at"]) == ("2030-05-01T12:00:00Z", "2030-05-02T12:00:00Z")
+    assert (digest["task"], digest["args"], digest["origin"]) == ("digest", {"days": 7}, "shop:jobs")
+    assert (rows["every_s"], rows["task"], rows["fired"], rows["paused"]) == (10.0, None, 0, False)
+
+
+def test_run_enqueues_now_and_leaves_the_rhythm(declared: Bench, duly: Terminal) -> None:
+    before = declared.store.schedules.all()
+
+    answer = duly("schedules", "run", "digest")
+
+    (job,) = declared.store.inspection.lookup([JobId(int(answer.out.split()[-1]))])
+    assert answer.out.startswith("digest enqueued job ")
+    assert job is not None
+    assert (job.queue, job.task, job.args) == ("mail", "digest", b'{"days":7}')
+    assert declared.store.schedules.all() == before
+
+
+def test_a_tick_runs_only_with_the_code_of_its_app(declared: Bench, duly: Terminal) -> None:
+    answer = duly("schedules", "run", "rows")
+
+    assert answer.code == 2
+    assert "code of shop:jobs; name that App with -a" in answer.err
+
+
+def test_pause_and_resume_say_what_comes_next_and_conflict_when_nothing_changes(
+    declared: Bench, duly: Terminal
+) -> None:
+    paused = duly("schedules", "pause", "rows", "--reason", "INC-311")
+    listed = duly("schedules", "list")
+    again = duly("schedules", "pause", "rows")
+    resumed = duly("schedules", "resume", "rows")
+    twice = duly("schedules", "resume", "rows")
+
+    assert paused.out == "rows paused. Undo: duly schedules resume rows\n"
+    assert "paused" in listed.lines[-1]
+    assert (again.code, twice.code) == (4, 4)
+    assert resumed.out == "rows resumed; next at 2030-05-01 13:00:00 UTC\n"
+
+
+def test_remove_asks_and_says_who_brings_it_back(declared: Bench, duly: Terminal) -> None:
+    silent = duly("schedules", "remove", "rows")
+    dry = duly("schedules", "remove", "rows", "--dry-run")
+    done = duly("schedules", "remove", "rows", "--yes")
+
+    assert silent.code == 2
+    assert dry.out == "rows would be removed; nothing was done\n"
+    assert done.out == "rows removed; a worker of shop:jobs declares it again when it starts\n"
+    assert [record.schedule.name for record in declared.store.schedules.all()] == ["digest"]
+
+
+def test_an_unknown_schedule_is_not_found(declared: Bench, duly: Terminal) -> None:
+    for verb in ("run", "pause", "resume", "remove"):
+        answer = duly("schedules", verb, "digset")
+
+        assert answer.code == 3
+        assert "did you mean 'digest'" in answer.err
+
+
+def test_migrate_stores_the_schedules_of_an_app_and_leaves_a_later_release_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DULY_URL", f"sqlite:///{tmp_path}/jobs.db")
+    text = "from duly import App\njobs = App()\n\n\n@jobs.every({!r})\n@jobs.task\ndef digest() -> None:\n    pass\n"
+    said = []
+
+    for interval, module in (("1h", "shop_first"), ("2h", "shop_second")):
+        (tmp_path / f"{module}.py").write_text(text.format(interval))
+        said.append(run("migrate", module).lines[-1])
+
+    listed: Any = run("schedules", "list", "-o", "json").json
+    assert said == ["declared 0 queues, 1 task and 1 schedule"] * 2
+    assert [each["every_s"] for each in listed] == [7200.0]
