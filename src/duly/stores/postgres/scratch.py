@@ -22,7 +22,8 @@ def empty(url: str, schema: str) -> None:
     _check(schema)
     with _connected(url) as connection:
         found = connection.execute(
-            "select tablename from pg_tables where schemaname = %s and tablename <> 'schema_version'", [schema]
+            "select tablename from pg_tables where schemaname = %s and tablename <> 'schema_version'",
+            [schema],
         ).fetchall()
         if not found:
             return
