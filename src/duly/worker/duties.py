@@ -15,6 +15,7 @@ from duly.worker.board import boottime
 
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 30.0
+_LONGEST_WAIT: Final = 60.0
 
 
 class Duty(Protocol):
@@ -68,7 +69,9 @@ class Duties:
             self._due[duty.name] = float("inf")
             pause = self._one(duty, now)
             self._due[duty.name] = min(self._due[duty.name], self._clock() + pause)
-        return max(0.0, min(self._due.values(), default=60.0) - self._clock())
+        if not self._due:
+            return _LONGEST_WAIT
+        return max(0.0, min(self._due.values()) - self._clock())
 
     def _one(self, duty: Duty, now: float) -> float:
         try:
@@ -96,7 +99,7 @@ class Duties:
         try:
             while not self._stopping:
                 pause = self.round()
-                self._wake.wait(min(pause, 60.0))
+                self._wake.wait(min(pause, _LONGEST_WAIT))
                 self._wake.clear()
         except BaseException as error:
             self.failure = error
