@@ -107,6 +107,9 @@ def _template(task: Task[..., Any]) -> Iterator[Finding]:
 def _store(client: Client) -> Iterator[Finding]:
     try:
         store = client.store
+        if not store.capabilities.shared_by_processes:
+            yield Finding("note", f"jobs on {store.url} end with this process; write sqlite:///duly.db to keep them")
+            return
         if client.settings.migrate in {"check", "off"} and not store.capabilities.shared_by_machines:
             yield Finding("note", "an SQLite file migrates by itself; the setting migrate is for servers")
         found, wanted = client.call(store.schema.version), store.schema.wanted()
