@@ -1,6 +1,15 @@
 """All mutants."""
 
-from tests.mutants import of_core, of_keys, of_postgres, of_sqlite, of_sqlite_keys, of_sqlite_moves, of_worker
+from tests.mutants import (
+    of_core,
+    of_keys,
+    of_postgres,
+    of_postgres_keys,
+    of_sqlite,
+    of_sqlite_keys,
+    of_sqlite_moves,
+    of_worker,
+)
 
 MUTANTS = [
     *of_core.MUTANTS,
@@ -9,5 +18,6 @@ MUTANTS = [
     *of_sqlite_moves.MUTANTS,
     *of_sqlite_keys.MUTANTS,
     *of_postgres.MUTANTS,
+    *of_postgres_keys.MUTANTS,
     *of_worker.MUTANTS,
 ]

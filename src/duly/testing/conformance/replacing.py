@@ -139,6 +139,21 @@ def a_stale_job_gives_its_key_back(bench: Bench) -> None:
     bench.must_be_free(QUEUED)
 
 
+def a_stale_job_that_may_not_run_yet_is_set_aside_like_any_other(bench: Bench) -> None:
+    worker = bench.worker()
+    _versioned(bench, 7)
+    bench.work(worker)
+    stale = _versioned(bench, 6)
+    bench.store.operator.pause("task:ok", None, "ann", "incident")
+    assert bench.claim(worker, 10) == ()
+    assert bench.state(stale) is State.blocked
+    bench.store.operator.resume("task:ok", "ann", "over")
+    bench.sweep()
+
+    assert bench.claim(worker, 10) == ()
+    assert bench.row(stale).reason == "stale"
+
+
 def equal_and_newer_versions_run(bench: Bench) -> None:
     worker = bench.worker()
     for version in (7, 7, 8, 100):

@@ -1,0 +1,219 @@
+"""Mutants of the PostgreSQL store's functions: keys, versions, follow-ups, steps, schedules, releases."""
+
+from tests.mutants.mutant import Mutant
+
+FUNCTIONS = "stores/postgres/functions/"
+
+KEYS = [
+    Mutant(
+        FUNCTIONS + "take_idempotency_1.sql",
+        "if v_had.until <= p_now then",
+        "if v_had.until <= p_now - interval '1 year' then",
+        "an idempotency key is free when its time is over",
+        ("keying",),
+    ),
+    Mutant(
+        FUNCTIONS + "enqueue_2.sql",
+        "if v_reused is not null then",
+        "if v_reused < 0 then",
+        "other arguments under a key store nothing",
+        ("keying",),
+    ),
+    Mutant(
+        FUNCTIONS + "store_jobs_1.sql",
+        "update idempotency i set id = v_told.holder where i.id = v_mine[v_key.place];",
+        "null;",
+        "a request answered with another job is so answered again",
+        ("uniqueness",),
+    ),
+    Mutant(
+        FUNCTIONS + "take_unique_1.sql",
+        "if v_taken and not (p_replace and v_place < 4) then",
+        "if v_taken and not p_replace then",
+        "a running job is not replaced",
+        ("replacing",),
+    ),
+    Mutant(
+        FUNCTIONS + "take_unique_1.sql",
+        "and (x.expires_at <= p_now) is not true",
+        "",
+        "an expired job holds no key",
+        ("uniqueness",),
+    ),
+    Mutant(
+        FUNCTIONS + "take_unique_1.sql",
+        "continue when not hold_waiting_1(v_had.id, v_place, false);",
+        "null;",
+        "a duplicate in a transaction keeps its job from running before the commit",
+        ("contending",),
+    ),
+    Mutant(
+        FUNCTIONS + "free_unique_1.sql",
+        "and (p_any or not k.live) for update skip locked",
+        "for update skip locked",
+        "a key of scope live outlasts the claim",
+        ("uniqueness",),
+    ),
+    Mutant(
+        FUNCTIONS + "finish_waiting_2.sql",
+        "    perform free_unique_1(p_ids, true);\n",
+        "",
+        "a cancelled job gives its key back",
+        ("uniqueness",),
+    ),
+    Mutant(
+        FUNCTIONS + "free_left_keys_1.sql",
+        "select k.id, not coalesce(",
+        "select k.id, coalesce(",
+        "the sweep takes no key from a live job",
+        ("uniqueness", "contending"),
+    ),
+    Mutant(
+        FUNCTIONS + "redrive_2.sql",
+        "v_ids := array_remove(v_ids, v_job.id);",
+        "null;",
+        "a job whose key is taken is not redriven",
+        ("uniqueness",),
+    ),
+    Mutant(
+        FUNCTIONS + "once_1.sql",
+        "if v_had > v_now then",
+        "if v_had > v_until then",
+        "once is once",
+        ("keying",),
+    ),
+]
+
+ENDS = [
+    Mutant(
+        FUNCTIONS + "claim_lane_2.sql",
+        "n.version > j.version and n.until > p_now",
+        "n.version >= j.version and n.until > p_now",
+        "an equal version runs",
+        ("replacing",),
+    ),
+    Mutant(
+        FUNCTIONS + "settle_ends_1.sql",
+        "where u.state = 'completed' and j.id = u.id",
+        "where j.id = u.id",
+        "only a completion makes others stale",
+        ("replacing",),
+    ),
+    Mutant(
+        FUNCTIONS + "settle_ends_1.sql",
+        "    perform follow_up_1(p_ids, p_states, p_own, p_now);\n",
+        "",
+        "an end is followed",
+        ("following",),
+    ),
+    Mutant(
+        FUNCTIONS + "abandon_unknown_2.sql",
+        "if v_rich is not null then",
+        "if false then",
+        "an abandoned job is followed",
+        ("following",),
+    ),
+    Mutant(
+        FUNCTIONS + "apply_completions_2.sql",
+        "array_agg(h.id) filter (where h.extras <> 0)",
+        "array_agg(h.id) filter (where h.extras > 1)",
+        "the usual completion is followed, too",
+        ("following",),
+    ),
+    Mutant(
+        FUNCTIONS + "follow_spec_1.sql",
+        "coalesce(convert_from(v_result, 'UTF8'), 'null')",
+        "'null'",
+        "a follow-up gets its parent's result",
+        ("following",),
+    ),
+    Mutant(
+        FUNCTIONS + "follow_spec_1.sql",
+        "coalesce(j.correlation_id, j.id::text)",
+        "j.id::text",
+        "a follow-up inherits the correlation",
+        ("following",),
+    ),
+    Mutant(
+        FUNCTIONS + "follow_keyed_1.sql",
+        "if v_told.outcome = 'reused' then",
+        "if v_told.outcome = 'never' then",
+        "a parent says that its follow-up was left out",
+        ("following",),
+    ),
+]
+
+STEPS_AND_SCHEDULES = [
+    Mutant(
+        FUNCTIONS + "keep_step_1.sql",
+        "and c.id = p_id and c.run = p_run for key share",
+        "and c.id = p_id for key share",
+        "a former run keeps no step",
+        ("stepping",),
+    ),
+    Mutant(
+        FUNCTIONS + "keep_step_1.sql",
+        " where s.value is null",
+        "",
+        "the first value of a step stays",
+        ("stepping",),
+    ),
+    Mutant(
+        FUNCTIONS + "forget_jobs_2.sql",
+        "    delete from step where id = any(p_ids);\n",
+        "",
+        "steps go with their job",
+        ("stepping",),
+    ),
+    Mutant(
+        FUNCTIONS + "fire_schedule_1.sql",
+        "s.name = p_name and s.next_at = p_expected and not s.paused for update",
+        "s.name = p_name and not s.paused for update",
+        "a due time fires once",
+        ("scheduling",),
+    ),
+    Mutant(
+        FUNCTIONS + "fire_schedule_1.sql",
+        "s.name = p_name and s.next_at = p_expected and not s.paused for update",
+        "s.name = p_name and s.next_at = p_expected for update",
+        "a paused schedule does not fire",
+        ("scheduling",),
+    ),
+    Mutant(
+        FUNCTIONS + "advance_schedule_1.sql",
+        "where s.name = p_name and s.next_at = p_expected and not s.paused",
+        "where s.name = p_name and not s.paused",
+        "a tick moves on once",
+        ("scheduling",),
+    ),
+    Mutant(
+        FUNCTIONS + "resume_schedule_1.sql",
+        "next_at = greatest(s.next_at, p_next_at)",
+        "next_at = s.next_at",
+        "what was due while paused does not fire",
+        ("scheduling",),
+    ),
+    Mutant(
+        FUNCTIONS + "put_schedule_1.sql",
+        "case when s.definition = excluded.definition then s.next_at else excluded.next_at end",
+        "s.next_at",
+        "an edit takes effect",
+        ("scheduling",),
+    ),
+    Mutant(
+        FUNCTIONS + "declare_2.sql",
+        "delete from schedule s where s.origin = p_origin and s.origin <> '' and",
+        "delete from schedule s where s.origin <> '' and",
+        "a release removes schedules of its own origin only",
+        ("registering",),
+    ),
+    Mutant(
+        FUNCTIONS + "declare_2.sql",
+        "        return false;\n",
+        "        null;\n",
+        "a release that another one followed never wins back",
+        ("registering",),
+    ),
+]
+
+MUTANTS = KEYS + ENDS + STEPS_AND_SCHEDULES
