@@ -20,7 +20,8 @@ from duly.stores.postgres.statements import TOKEN, Migration, migrations, quoted
 
 _PATIENCE: Final = 60.0
 """Seconds to try for the locks that a migration needs, one second at a time."""
-_LOCK_TIMEOUT: Final = "55P03"
+# A lock that somebody holds, and a deadlock with those who wait for ours.
+_FOR_NOW: Final = frozenset({"55P03", "40P01"})
 
 
 class PostgresSchema:
@@ -49,7 +50,7 @@ class PostgresSchema:
                 except psycopg.Error as error:
                     if error.sqlstate in translation.NO_SCHEMA:
                         raise  # a fault of the migration itself
-                    if error.sqlstate != _LOCK_TIMEOUT or link.broken:
+                    if error.sqlstate not in _FOR_NOW or link.broken:
                         raise self._database.fault(error, link) from error
                     if time.monotonic() > until:
                         raise StoreUnreachable(

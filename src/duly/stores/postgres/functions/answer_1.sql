@@ -6,8 +6,9 @@ set search_path = {schema}, pg_temp set enable_seqscan = off set enable_bitmapsc
 #variable_conflict use_column
 begin
     return query
-    select i.status, i.ended_at, i.result, i.reason from idempotency i
-     where i.id = p_id and i.status is not null and i.until > coalesce(p_now, clock_timestamp())
-     order by i.until desc limit 1;
+    select x.status, x.ended_at, x.result, x.reason
+      from (select i.status, i.ended_at, i.result, i.reason, i.until from idempotency i where i.id = p_id offset 0) x
+     where x.status is not null and x.until > coalesce(p_now, clock_timestamp())
+     order by x.until desc limit 1;
 end
 $$;

@@ -29,11 +29,12 @@ begin
         return query
         select u.id, u.run from unnest(p_incarnations, p_ids, p_runs, p_events) as u (incarnation, id, run, event)
          where (v_applied = 0 and not p_own)
-            or not exists (select 1 from attempt a where a.id = u.id and a.run = u.run and a.incarnation = u.incarnation
-                              and a.event = u.event)
-           and not (u.event = 'complete'
-                    and exists (select 1 from finished f where f.id = u.id and f.run = u.run
-                                   and f.incarnation = u.incarnation and f.status = 'completed'));
+            -- Not by EXISTS, which the planner may answer from the whole of a table.
+            or (select true from attempt a where a.id = u.id and a.run = u.run and a.incarnation = u.incarnation
+                   and a.event = u.event) is null
+           and (u.event <> 'complete'
+                or (select true from finished f where f.id = u.id and f.run = u.run
+                       and f.incarnation = u.incarnation and f.status = 'completed') is null);
     end if;
 end
 $$;

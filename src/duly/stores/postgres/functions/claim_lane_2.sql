@@ -84,7 +84,7 @@ begin
             )
             select t.kind, p_place, t.id, t.run, t.priority, t.pos, t.failed, t.lost, t.interrupted, t.snoozed, t.attempts,
                    t.timeout, t.enqueued_at, p_now, t.queue, t.task_name, t.tenant, t.tags, t.correlation_id, t.args,
-                   case when t.run > 1 and exists (select 1 from step s where s.id = t.id) then t.extras | 32::smallint
+                   case when t.run > 1 and (select true from step s where s.id = t.id limit 1) then t.extras | 32::smallint
                         else t.extras end, t.trigger
               from taken t order by t.priority, t.pos
         loop

@@ -7,7 +7,7 @@ declare
 begin
     for v_owed in
         delete from owed where ctid = any(array(
-            select o.ctid from owed o order by o.id, o.kind, o.position limit 100 for update skip locked))
+            select o.ctid from owed o order by o.id, o.kind, o.position limit 20 for update skip locked))
         returning id, kind, position
     loop
         perform follow_keyed_1(v_owed.id, v_owed.kind, v_owed.position, true, p_now);

@@ -8,10 +8,11 @@ set search_path = {schema}, pg_temp set enable_seqscan = off set enable_bitmapsc
 begin
     return query
     select s.name, s.definition::text, s.origin, s.next_at, s.paused, s.last_at, s.last_id,
-           exists (select 1 from ready r where r.id = s.last_id)
-           or exists (select 1 from scheduled w where w.id = s.last_id)
-           or exists (select 1 from blocked b where b.id = s.last_id),
-           exists (select 1 from claimed c where c.id = s.last_id), s.fired, s.missed, s.created_at
+           -- Not by EXISTS, which the planner may answer from the whole of a table.
+           coalesce((select true from ready r where r.id = s.last_id limit 1),
+                    (select true from scheduled w where w.id = s.last_id),
+                    (select true from blocked b where b.id = s.last_id), false),
+           coalesce((select true from claimed c where c.id = s.last_id), false), s.fired, s.missed, s.created_at
       from schedule s order by s.name;
 end
 $$;

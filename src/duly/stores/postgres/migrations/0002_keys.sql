@@ -142,9 +142,11 @@ create index schedule_next on {schema}.schedule (next_at, name);
 -- include: functions/forget_old_keys_1.sql
 -- include: functions/retain_2.sql
 -- include: functions/purge_2.sql
+-- include: functions/announce_dead_2.sql
 -- include: functions/redrive_2.sql
 -- include: functions/report_2.sql
 -- include: functions/lookup_2.sql
+-- include: functions/ask_cancel_2.sql
 -- include: functions/cancel_1.sql
 -- include: functions/answer_1.sql
 -- include: functions/once_1.sql
@@ -262,6 +264,14 @@ create or replace function {schema}.retain_1(
 language sql security definer
 set search_path = {schema}, pg_temp as $$
     select retain_2(p_keys, p_keep, p_default, p_dead_keys, p_dead_keep, p_dead_default, p_notice, p_most, p_now)
+$$;
+
+create or replace function {schema}.announce_dead_1(
+    p_keys bigint[], p_keep float8[], p_default float8, p_ahead float8, p_notice float8, p_now timestamptz
+) returns table (queue text, letters bigint, purged_from timestamptz)
+language sql security definer
+set search_path = {schema}, pg_temp as $$
+    select queue, letters, purged_from from announce_dead_2(p_keys, p_keep, p_default, p_ahead, p_notice, p_now)
 $$;
 
 create or replace function {schema}.purge_1(p_ids bigint[], p_by text, p_reason text, p_now timestamptz) returns setof bigint
