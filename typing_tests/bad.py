@@ -63,6 +63,21 @@ Unique("key", scope="running")  # type: ignore[arg-type] # pyright: ignore
 Unique("key", on_conflict="keep")  # type: ignore[arg-type] # pyright: ignore
 
 
+@jobs.cron("0 9 * * *", tz="UTC")  # type: ignore[type-var] # pyright: ignore
+@jobs.task
+def needs_an_argument(order_id: int) -> None: ...
+
+
+@jobs.tick("10s", source="select 1", key="order:{order_id}")  # type: ignore[type-var] # pyright: ignore
+def no_task(order_id: int) -> None: ...
+
+
+jobs.cron("0 9 * * *")  # type: ignore[call-arg] # pyright: ignore
+jobs.every(60)  # type: ignore[arg-type] # pyright: ignore
+jobs.every("1h", overlap="both")  # type: ignore[arg-type] # pyright: ignore
+jobs.schedule("nightly", resize, every="1h")  # type: ignore[arg-type] # pyright: ignore
+
+
 @jobs.task(rate="5/s")  # type: ignore[call-overload, untyped-decorator] # pyright: ignore
 def later_option() -> None: ...
 

@@ -239,3 +239,33 @@ async def aoperates() -> None:
 
 if __name__ == "__main__":
     jobs.run_worker(concurrency=4, grace="10s")
+
+
+# Schedules keep the task's own type.
+
+
+@jobs.cron("0 9 * * 1-5", tz="Europe/Berlin", jitter="5m", catch_up="skip", overlap="allow")
+@jobs.every("10m", name="often", overlap="queue")
+@jobs.task
+async def digest(job: Job, days: int = 7) -> str:
+    return f"{job.trigger} {days}"
+
+
+def ready(connection: object) -> Iterator[tuple[int, str]]:
+    yield (1, "x")
+
+
+@jobs.tick("10s", source=ready, key="plain:{a}")
+@jobs.task
+def of_rows(a: int, b: str) -> int:
+    return a
+
+
+async def scheduling() -> None:
+    assert_type(digest.enqueue(3).result(timeout="5s"), str)
+    assert_type(of_rows.enqueue(1, "x").result(timeout="5s"), int)
+    record = jobs.schedule("nightly", plain.draft(1), every=timedelta(hours=1))
+    assert_type(record.next_at, datetime)
+    await jobs.aschedule("weekly", plain.draft(1), cron="@weekly", tz="UTC")
+    assert_type(jobs.operate.pause_schedule("nightly", reason="INC-7"), bool)
+    print([each.schedule.name for each in await jobs.inspect.aschedules()])

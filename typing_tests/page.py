@@ -38,6 +38,16 @@ async def send_receipt(job: Job, order_id: int) -> str:  # job: first, or absent
 def archive(order_id: int, receipt: str) -> None: ...
 
 
+@jobs.cron("0 9 * * 1-5", tz="Europe/Berlin")  # the task must have no required argument
+@jobs.task
+def digest() -> None: ...
+
+
+@jobs.tick("10s", source="select order_id from ready_orders", key="ship:{order_id}")  # a job for each row, once
+@jobs.task
+def ship(order_id: int) -> None: ...
+
+
 @jobs.task
 def load(data: Blob) -> None: ...  # a file too large for the arguments
 
@@ -52,6 +62,7 @@ async def program(ids: list[int], session: Any) -> None:
         idempotency_key="receipt:7",  # a repeat returns the first job
         then=[archive.draft(7, RESULT)],  # stored in the transaction that completes it
     ).enqueue(order_id=7)
+    jobs.schedule("order-7", ship.draft(7), cron="@daily", tz="UTC")  # at run time, stored
     load.enqueue(Blob.of("/data/big.npy"))
     send_receipt.using(app=jobs.at("postgresql://eu/db")).enqueue(order_id=7)  # another store
     with session.begin():  # any connection the caller has
