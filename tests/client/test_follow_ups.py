@@ -161,11 +161,17 @@ def test_the_blobs_of_a_follow_up_last_as_long_as_the_job_before_it(jobs: App, t
     @app.task
     def handler() -> None: ...
 
-    job = new_job(handler.using(then=[load.draft(Blob.of(file))]).draft(), None)
+    blob = Blob.of(file)
+    deep = handler.using(then=[handler.using(on_dead=[load.draft(blob)]).draft()]).draft()
+
+    first, again = new_job(deep, None), new_job(deep, None)
+    beside = new_job(load.using(then=[load.draft(blob)]).draft(blob), None)
     app.close()
 
-    assert len(job.blobs) == 1
-    assert job.then[0].blobs == job.blobs
+    assert first == again
+    assert len(first.blobs) == 1
+    assert first.blobs == first.then[0].blobs == first.then[0].on_dead[0].blobs
+    assert beside.blobs == beside.then[0].blobs == first.blobs
 
 
 @pytest.mark.asyncio

@@ -5,8 +5,6 @@ Blobs among the arguments are stored on the way. Knows no connection.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from duly.client.blobs import Unstored, stowing
@@ -52,7 +50,7 @@ def _job(draft: Draft[Any], inside: Job | None, client: Client, references: list
         correlation_id = correlation_id or inside.correlation_id or None
     if references is None:
         # Nearly no job has blobs: the first try is without them, and fails at the first one.
-        return _encoded(draft, client, (), correlation_id, holder, marks=False)
+        return _encoded(draft, client, None, correlation_id, holder, marks=False)
     with stowing(client.blobs, references):
         return _encoded(draft, client, references, correlation_id, holder, marks=False)
 
@@ -65,7 +63,7 @@ def _holder(inside: Job, client: Client) -> Token | None:
 def _encoded(
     draft: Draft[Any],
     client: Client,
-    references: Sequence[str],
+    references: list[str] | None,
     correlation_id: str | None,
     holder: Token | None,
     *,
@@ -103,7 +101,7 @@ def _encoded(
         version=options.version,
         then=then,
         on_dead=on_dead,
-        blobs=tuple(dict.fromkeys(references)),
+        blobs=tuple(dict.fromkeys(references)) if references else (),
     )
 
 
@@ -130,7 +128,7 @@ def _unique(draft: Draft[Any], tenant: str) -> UniqueKey | None:
 
 
 def _follow_ups(
-    drafts: tuple[Draft[Any], ...], name: str, client: Client, references: Sequence[str]
+    drafts: tuple[Draft[Any], ...], name: str, client: Client, references: list[str] | None
 ) -> tuple[NewJob, ...]:
     return tuple(
         _follow_up(draft, f"{name}[{number}]", client, references, marks=name == "then")
@@ -139,7 +137,7 @@ def _follow_ups(
 
 
 def _follow_up(
-    draft: Draft[Any], place: str, client: Client, references: Sequence[str], *, marks: bool
+    draft: Draft[Any], place: str, client: Client, references: list[str] | None, *, marks: bool
 ) -> NewJob:
     if draft.client.registry is not client.registry:
         raise UsageError(f"{place}, {draft}, belongs to another App")
@@ -147,15 +145,17 @@ def _follow_up(
         raise UsageError(f"{place}, {draft}, is for another store; a follow-up is stored where its job ends")
     own: list[str] = []
     try:
-        with stowing(client.blobs, own) if isinstance(references, list) else nullcontext():
-            job = _encoded(draft, client, own, draft.options.correlation_id, None, marks=marks)
+        if references is None:
+            job = _encoded(draft, client, None, draft.options.correlation_id, None, marks=marks)
+        else:
+            with stowing(client.blobs, own):
+                job = _encoded(draft, client, own, draft.options.correlation_id, None, marks=marks)
+            # They have to last until the follow-up is stored itself, so that they are its parent's, too.
+            references.extend(own)
     except Unstored:
         raise
     except PayloadError as error:
         raise PayloadError(f"{place}, {draft}: {error}", path=error.path) from error
     except DulyError as error:
         raise type(error)(f"{place}, {draft}: {error}") from error
-    if isinstance(references, list):
-        # They have to last until the follow-up is stored itself, so that they are its parent's, too.
-        references.extend(own)
     return job
