@@ -316,6 +316,21 @@ def test_a_blob_where_there_is_no_folder_or_no_file_says_what_to_write(
     assert jobs.inspect.jobs().jobs == ()
 
 
+def test_check_finds_a_task_with_blobs_and_no_folder(jobs: App, blobbed: App) -> None:
+    def load(parts: dict[str, list[Blob]]) -> None: ...
+
+    for app in (jobs, blobbed):
+        app.task(load)
+
+    def told(app: App) -> list[str]:
+        return [finding.text for finding in app.check().findings if "Blob" in finding.text]
+
+    assert [text.partition(";")[0] for text in told(jobs)] == [
+        "task 'load' takes a Blob, and no folder holds any"
+    ]
+    assert told(blobbed) == []
+
+
 def test_a_blob_in_an_open_parameter_or_as_a_result_is_refused(jobs: App, blobbed: App, big: Path) -> None:
     @blobbed.task
     def loose(value: Any) -> None: ...

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from duly.client.blobs import Blob
 from duly.client.client import Client
 from duly.client.settings import SettingRow
 from duly.client.task import Task
@@ -82,7 +84,7 @@ def _declarations(client: Client, load: Callable[[], None]) -> Iterator[Finding]
             f"({compact_duration(settings.grace)}): a deploy hands their jobs back, which costs no attempt",
         )
     for task in registry.tasks.values():
-        yield from _template(task)
+        yield from _of_task(task, settings.blobs)
     folder = settings.blobs
     if folder is not None and folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield Finding(
@@ -96,19 +98,28 @@ def _declarations(client: Client, load: Callable[[], None]) -> Iterator[Finding]
         )
 
 
-def _template(task: Task[..., Any]) -> Iterator[Finding]:
-    """A unique key is compared with the parameters at first use; here before that."""
+def _of_task(task: Task[..., Any], folder: Path | None) -> Iterator[Finding]:
+    """What the first enqueue or the first job would say: annotations, the unique key, blobs without a folder."""
     try:
         task.check_unique()
+        blobs = Blob in task.arguments.custom
     except UsageError as error:
         yield Finding("error", str(error))
+        return
+    if blobs and folder is None:
+        yield Finding(
+            "error",
+            f"task {task.name!r} takes a Blob, and no folder holds any; write App(blobs='file:///…') or set DULY_BLOBS",
+        )
 
 
 def _store(client: Client) -> Iterator[Finding]:
     try:
         store = client.store
         if not store.capabilities.shared_by_processes:
-            yield Finding("note", f"jobs on {store.url} end with this process; write sqlite:///duly.db to keep them")
+            yield Finding(
+                "note", f"jobs on {store.url} end with this process; write sqlite:///duly.db to keep them"
+            )
             return
         if client.settings.migrate in {"check", "off"} and not store.capabilities.shared_by_machines:
             yield Finding("note", "an SQLite file migrates by itself; the setting migrate is for servers")

@@ -57,6 +57,8 @@ class _Shape(NamedTuple):
     """Parameters of which some part has no declared type."""
     sets: frozenset[str]
     """Parameters of which some part is a set."""
+    custom: frozenset[type]
+    """Classes of the layers above among the parts."""
     decoder: msgspec.json.Decoder[Any]
 
 
@@ -92,6 +94,11 @@ class Arguments:
     def required(self) -> frozenset[str]:
         """The parameters without a default."""
         return self._known().required
+
+    @property
+    def custom(self) -> frozenset[type]:
+        """The classes of the layers above that some parameter holds."""
+        return self._known().custom
 
     def filled(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
         """The call's arguments by name, with the defaults of those left out; UsageError when it does not fit."""
@@ -253,6 +260,7 @@ def _read(signature: HandlerSignature, hook: CustomReader) -> _Shape:
         exact={name: _exact(kind) for name, kind in taken.types.items()},
         open=frozenset(name for name, found in parts.items() if any(map(_is_open, found))),
         sets=frozenset(name for name, found in parts.items() if any(map(_is_set, found))),
+        custom=frozenset(kind for found in parts.values() for part in found for kind in _custom_in(part)),
         decoder=_decoder(taken.types, taken.required, hook),
     )
 
@@ -292,6 +300,12 @@ def _checked_parts(signature: HandlerSignature, name: str, kind: Any) -> list[ms
 
 def _is_open(part: msgspec.inspect.Type) -> bool:
     return isinstance(part, msgspec.inspect.AnyType) or getattr(part, "cls", None) is object
+
+
+def _custom_in(part: msgspec.inspect.Type) -> Iterator[type]:
+    # Other classes are refused before: what msgspec does not know is one of ours or reads as plain JSON.
+    if isinstance(part, msgspec.inspect.CustomType) and issubclass(part.cls, Custom):
+        yield part.cls
 
 
 def _is_set(part: msgspec.inspect.Type) -> bool:
