@@ -4,10 +4,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from duly import App, UsageError
+from duly import App, Enqueued, Outcome, UsageError
 from duly.core.job import NewJob, Token
 from duly.stores import room as rooms
 from duly.stores.room import Room, room_of
@@ -226,21 +227,26 @@ def test_a_wait_without_any_worker_is_worth_a_line(
     assert "jobs.working()" in caplog.messages[0]
 
 
-def test_handlers_empty_a_queue_of_four_while_forty_are_put() -> None:
+def test_forty_messages_of_which_ten_are_copies_settle_thirty_through_a_queue_of_four() -> None:
     app = App("memory://?max=4")
-    done: list[int] = []
+    settled: list[str] = []
 
     @app.task
-    async def settle(number: int) -> None:
-        done.append(number)
+    async def settle(transfer: str) -> None:
         await asyncio.sleep(0)
+        settled.append(transfer)
 
-    async def main() -> None:
+    async def main() -> list[Enqueued[Any]]:
         async with app, app.working(concurrency=2):
-            for number in range(40):
-                await settle.aenqueue(number)
-            await await_until(lambda: len(done) == 40)
+            sent = [
+                await settle.using(idempotency_key=f"tx{number % 30}:0").aenqueue(f"tx{number % 30}:0")
+                for number in range(40)
+            ]
+            for one in sent:
+                await one.aresult(timeout="50s")
+        return sent
 
-    asyncio.run(main())
+    sent = asyncio.run(main())
 
-    assert sorted(done) == list(range(40))
+    assert sorted(settled) == sorted(f"tx{number}:0" for number in range(30))
+    assert [one.outcome for one in sent] == [Outcome.created] * 30 + [Outcome.duplicate] * 10

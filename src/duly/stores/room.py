@@ -70,12 +70,14 @@ class Room:
         self._at_most = most
         """No more jobs than these wait in the store; counted anew when that leaves too little room."""
         self._entered = 0
+        self._standing = 0
+        """Enqueues that have looked, found it full, and wait."""
         self._waits = Waits(0, 0.0, 0.0, 0)
 
     @property
     def waits(self) -> Waits:
         with self._lock:
-            return self._waits._replace(waiting=len(self._line))
+            return self._waits._replace(waiting=self._standing)
 
     @contextmanager
     def place(self, count: int) -> Iterator[None]:
@@ -125,14 +127,14 @@ class Room:
         if waiter.future.done():
             return
         told = False
-        while not waiter.future.done():
-            try:
-                waiter.future.result(_LOOK_EVERY)
-            except TimeoutError:
-                if self._is_first(waiter):
-                    told = self._tell(began, told)
-                    self._look()
-        self._stood(began)
+        with self._stands(began):
+            while not waiter.future.done():
+                try:
+                    waiter.future.result(_LOOK_EVERY)
+                except TimeoutError:
+                    if self._is_first(waiter):
+                        told = self._tell(began, told)
+                        self._look()
 
     async def _await(self, waiter: _Waiter, began: float) -> None:
         granted = asyncio.wrap_future(waiter.future)
@@ -141,12 +143,25 @@ class Room:
         if waiter.future.done():
             return
         told = False
-        while not waiter.future.done():
-            await asyncio.wait([granted], timeout=_LOOK_EVERY)
-            if not waiter.future.done() and self._is_first(waiter):
-                told = self._tell(began, told)
-                await asyncio.to_thread(self._look)
-        self._stood(began)
+        with self._stands(began):
+            while not waiter.future.done():
+                await asyncio.wait([granted], timeout=_LOOK_EVERY)
+                if not waiter.future.done() and self._is_first(waiter):
+                    told = self._tell(began, told)
+                    await asyncio.to_thread(self._look)
+
+    @contextmanager
+    def _stands(self, began: float) -> Iterator[None]:
+        with self._lock:
+            self._standing += 1
+        try:
+            yield
+        finally:
+            waited = time.monotonic() - began
+            with self._lock:
+                self._standing -= 1
+                so_far = self._waits
+                self._waits = Waits(so_far.waited + 1, max(so_far.longest, waited), so_far.total + waited, 0)
 
     def _ask(self, count: int, loop: asyncio.AbstractEventLoop | None) -> _Waiter:
         if count > self.most:
@@ -203,12 +218,6 @@ class Room:
             )
             return True
         return told
-
-    def _stood(self, began: float) -> None:
-        waited = time.monotonic() - began
-        with self._lock:
-            so_far = self._waits
-            self._waits = Waits(so_far.waited + 1, max(so_far.longest, waited), so_far.total + waited, 0)
 
 
 def room_of(store: object) -> Room | None:
