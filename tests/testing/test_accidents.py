@@ -77,6 +77,34 @@ def test_inline_in_async_code_runs_async_handlers_on_its_loop(duly_test: DulyTes
     asyncio.run(main())
 
 
+def test_inline_runs_what_several_tasks_enqueue_at_once(duly_test: DulyTest, shop: Shop) -> None:
+    @shop.jobs.task
+    async def mother(number: int) -> int:
+        await shop.double.aenqueue(number)
+        return number
+
+    async def put(number: int) -> None:
+        job = await mother.aenqueue(number)
+        assert await job.aresult(timeout="0s") == number
+
+    async def main() -> None:
+        async with duly_test.inline():
+            await asyncio.gather(*(put(number) for number in range(10)))
+
+    asyncio.run(main())
+
+    assert len(duly_test.ran(shop.double)) == 10
+
+
+def test_inline_refuses_a_blocking_enqueue_on_its_loop(duly_test: DulyTest, shop: Shop) -> None:
+    async def main() -> None:
+        async with duly_test.inline():
+            shop.double.enqueue(1)
+
+    with pytest.warns(RuntimeWarning, match="aenqueue"), pytest.raises(UsageError, match="await aenqueue"):
+        asyncio.run(main())
+
+
 def test_inline_ends_with_its_block(duly_test: DulyTest, shop: Shop) -> None:
     with duly_test.inline():
         pass

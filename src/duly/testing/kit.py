@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from duly.app import App
 from duly.client.draft import Draft
+from duly.client.job import current
 from duly.client.task import Task
 from duly.core.errors import UsageError
 from duly.testing.clock import FakeClock
@@ -199,6 +200,7 @@ class Inline:
         self._drainer = drainer
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
+        self._turn = asyncio.Lock()
 
     def __enter__(self) -> Self:
         self._loop, self._thread = _running_loop(), threading.get_ident()
@@ -223,17 +225,23 @@ class Inline:
             await self._kit.adrain()
 
     def _stored(self) -> None:
-        if self._drainer.active:
+        if current.get() is not None:
             # A handler's own enqueue: the drain that runs it takes it next.
             return
         if self._loop is None:
-            self._kit.drain()
+            if not self._drainer.active:
+                self._kit.drain()
         elif threading.get_ident() == self._thread:
             raise UsageError(
                 "a blocking enqueue inside inline() holds the loop that its job needs; await aenqueue()"
             )
         else:
-            asyncio.run_coroutine_threadsafe(self._kit.adrain(), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._adrain(), self._loop).result()
+
+    async def _adrain(self) -> None:
+        """Tasks of the test may enqueue at once; their jobs run one after the other."""
+        async with self._turn:
+            await self._kit.adrain()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -16,6 +16,7 @@ from duly.stores.open import clear_schema, open_store
 from duly.stores.protocol import Clock, Store
 from duly.stores.urls import parse_url
 
+_THREADS: Final = 64
 _dropped: Final[set[tuple[str, str]]] = set()
 
 
@@ -32,7 +33,8 @@ class Place:
 
     def settings(self, own: Settings) -> Settings:
         """The App's settings, with this place instead of its own."""
-        return replace(own, url=self.url, schema=self.schema, migrate="auto")
+        # Inside inline() an awaited enqueue keeps its thread until its job has run, and that may enqueue, too.
+        return replace(own, url=self.url, schema=self.schema, migrate="auto", pool=_THREADS)
 
     def prepare(self) -> None:
         """An empty place: in a session's first test the schema is made anew, later it is emptied."""
