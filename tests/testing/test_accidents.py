@@ -79,12 +79,12 @@ def test_inline_in_async_code_runs_async_handlers_on_its_loop(duly_test: DulyTes
 
 def test_inline_runs_what_several_tasks_enqueue_at_once(duly_test: DulyTest, shop: Shop) -> None:
     @shop.jobs.task
-    async def mother(number: int) -> int:
+    async def eager(number: int) -> int:
         await shop.double.aenqueue(number)
         return number
 
     async def put(number: int) -> None:
-        job = await mother.aenqueue(number)
+        job = await eager.aenqueue(number)
         assert await job.aresult(timeout="0s") == number
 
     async def main() -> None:
