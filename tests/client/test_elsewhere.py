@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -176,3 +178,47 @@ def test_nothing_is_declared_and_nothing_runs_there(
     assert load_app("sharded").client.main
     with pytest.raises(UsageError, match="the store with --url"):
         load_app("sharded:eu")
+
+
+@pytest.mark.process
+def test_a_worker_with_a_url_runs_the_jobs_of_that_store_with_blobs_in_a_child_process(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "sharded.py").write_text(
+        "from duly import RESULT, App, Blob\n"
+        f"jobs = App('sqlite:///here.db', blobs='file://{tmp_path}/blobs')\n"
+        "eu = jobs.at('sqlite:///eu.db')\n"
+        "@jobs.task(isolation='process')\n"
+        "def load(blob: Blob) -> int:\n"
+        "    with blob.open() as opened:\n"
+        "        size = len(opened.read())\n"
+        "    total.enqueue(size, note='from the handler')\n"
+        "    return size\n"
+        "@jobs.task\n"
+        "def total(size: int, note: str = '') -> int:\n"
+        "    return size\n"
+    )
+    (tmp_path / "produce.py").write_text(
+        "from sharded import RESULT, Blob, eu, load, total\n"
+        "open('big', 'wb').write(b'x' * 300_000)\n"
+        "load.using(app=eu, then=[total.draft(RESULT)]).enqueue(Blob.of('big'))\n"
+    )
+    (tmp_path / "look.py").write_text(
+        "from sharded import eu, jobs\n"
+        "for app in (eu, jobs):\n"
+        "    print(sorted(f'{job.task} {job.state} {job.args[:30]}' for job in app.inspect.jobs().jobs))\n"
+    )
+    worker = ["-m", "duly.cli.main", "worker", "sharded", "--url", "sqlite:///eu.db", "--until-idle"]
+
+    said = ""
+    for command in (["produce.py"], worker, ["look.py"]):
+        done = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=50
+        )
+        assert done.returncode == 0, done.stderr
+        said = done.stdout
+
+    there, here = (line.strip("[]").split("', '") for line in said.replace('"', "'").splitlines())
+    assert len([line for line in there if "total completed" in line]) == 2
+    assert len([line for line in there if "load completed" in line]) == 1
+    assert here == [""]
