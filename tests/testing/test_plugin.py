@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from duly import App
@@ -129,6 +130,22 @@ def test_on_a_server_each_test_finds_its_schema_empty(postgres_url: str) -> None
             kit.clock.advance("1d")
             assert kit.drain().completed == 1
             hello.enqueue(3)
+
+
+def test_on_a_server_a_transaction_that_is_rolled_back_leaves_nothing(postgres_url: str) -> None:
+    app = App(postgres_url)
+
+    @app.task
+    def hello(number: int) -> None: ...
+
+    with standing(app, postgres_url) as kit, psycopg.connect(postgres_url) as connection:
+        hello.using(connection=connection).enqueue(1)
+        kit.assert_enqueued(hello.draft(1), times=1, connection=connection)
+        kit.refute_enqueued(hello)
+        connection.rollback()
+
+        kit.refute_enqueued(hello, connection=connection)
+        assert kit.drain().ran == 0
 
 
 def test_on_a_server_too_a_job_survives_a_death_at_every_step(postgres_url: str) -> None:
