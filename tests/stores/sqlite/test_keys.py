@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from duly.core.errors import KeyReused
 from duly.core.job import Ended, NewJob, Stored, UniqueKey
@@ -116,6 +117,14 @@ def test_a_duplicate_may_be_looked_up_inside_the_transaction_that_made_the_first
     assert record is not None
     assert (record.id, record.state) == (first.id, State.ready)
     assert exists(store, [first.id]) == [False]
+
+
+def test_a_duplicate_tells_when_the_job_that_stands_for_it_is_due(store: SQLiteStore) -> None:
+    first = enqueue(store, replace(keyed(), delay=timedelta(hours=1)))
+    second, third = store.jobs.enqueue([keyed(), unique()])
+
+    assert first.run_at is not None
+    assert [second, third] == [Stored(first.id, Outcome.duplicate, first.run_at)] * 2
 
 
 def test_a_cancelled_job_gives_its_key_back_in_the_callers_transaction(

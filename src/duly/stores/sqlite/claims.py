@@ -60,6 +60,8 @@ class Claim:
         self._parked: list[tuple[Waiting, int]] = []
         self._stale: list[Waiting] = []
         self._stored: dict[int, Row] = {}
+        self._rich: list[Row] = []
+        """Of these, the jobs that carry anything beside themselves."""
 
     def run(self) -> list[ClaimedJob]:
         """Take jobs; the answer is in queue order, then by (priority, position)."""
@@ -148,11 +150,15 @@ class Claim:
 
     def _drop_stale(self, room: dict[int, int]) -> bool:
         """Read what is stored of the jobs taken; True when some had an older version than one completed before."""
-        new = [waiting.id for waiting in self._taken if waiting.id not in self._stored]
+        known = self._stored
+        new = [waiting.id for waiting in self._taken if waiting.id not in known]
         if not new:
             return False
-        self._stored |= jobs_of(self._session, new)
-        versioned = [id for id in new if self._stored[id][10] & VERSION]
+        found = jobs_of(self._session, new)
+        known.update(found)
+        rich = [row for row in found.values() if row[10]]
+        self._rich += rich
+        versioned = [row[0] for row in rich if row[10] & VERSION]
         if not versioned:
             return False
         stale = {
@@ -180,23 +186,25 @@ class Claim:
         if not self._taken:
             return []
         now, stored = self._session.now, self._stored
-        stepped = self._stepped()
+        stepped, tasks, incarnation = self._stepped(), self._tasks, self._incarnation
         rows: list[dict[str, Value]] = []
         claimed = []
         for waiting in self._taken:
-            job = self._claimed_job(waiting, stored[waiting.id], now, waiting.id in stepped)
+            row = stored[waiting.id]
+            job = self._claimed_job(waiting, row, now, waiting.id in stepped)
             rows.append(
                 {
                     **row_of(waiting),
-                    "incarnation": self._incarnation,
+                    "incarnation": incarnation,
                     "run": job.run,
                     "claimed_at": now,
-                    "deadline": now + (stored[waiting.id][8] or self._tasks[waiting.task]),
+                    "deadline": now + (row[8] or tasks[waiting.task]),
                 }
             )
             claimed.append(job)
         self._session.many("insert_claimed", rows)
-        keyed = [waiting.id for waiting in self._taken if stored[waiting.id][10] & UNIQUE]
+        # Those that were stale have given theirs back by now.
+        keyed = [row[0] for row in self._rich if row[10] & UNIQUE]
         if keyed:
             self._session.run("delete_claimed_keys", ids=ids_text(keyed))
         return claimed
@@ -210,24 +218,27 @@ class Claim:
 
     @staticmethod
     def _claimed_job(waiting: Waiting, stored: Row, now: int, has_steps: bool) -> ClaimedJob:
-        id, queue, task, args, tenant, tags, correlation_id, attempts, timeout, enqueued_at, *rest = stored
+        id, queue, task, args, tenant, tags, correlation_id, attempts, timeout, enqueued_at, _, trigger = (
+            stored
+        )
+        # By position: to name them costs several times as much.
         return ClaimedJob(
-            id=id,
-            run=waiting.run + 1,
-            queue=queue,
-            task=task,
-            args=args,
-            priority=waiting.priority,
-            tenant=tenant,
-            tags=tuple(json.loads(tags)) if tags else (),
-            correlation_id=correlation_id or str(id),
-            counters=waiting.counters,
-            attempts=attempts,
-            timeout=maybe_duration(timeout),
-            enqueued_at=from_micros(enqueued_at),
-            claimed_at=from_micros(now),
-            trigger=rest[1],
-            has_steps=has_steps,
+            id,
+            waiting.run + 1,
+            queue,
+            task,
+            args,
+            waiting.priority,
+            tenant,
+            tuple(json.loads(tags)) if tags else (),
+            correlation_id or str(id),
+            waiting.counters,
+            attempts,
+            maybe_duration(timeout),
+            from_micros(enqueued_at),
+            from_micros(now),
+            trigger,
+            has_steps,
         )
 
 

@@ -110,11 +110,8 @@ def _end(session: Session, moves: Moves, attempt: Held, end: Ended) -> None:
         # Measured on another clock than the claim: never before it.
         started_at = max(attempt.claimed_at, session.now - span(end.elapsed))
     untried = end.event is Event.interrupt and end.elapsed is None
-    subject = attempt.subject._replace(
-        counters=end.counters,
-        # An expiry asks whether the job has started; a retry is not expired.
-        expires_at=attempt.subject.expires_at if untried else None,
-    )
+    # An expiry asks whether the job has started; a retry is not expired.
+    subject = attempt.subject.after(end.counters, attempt.subject.expires_at if untried else None)
     if end.event is not Event.complete or end.run > 1:
         moves.attempt(subject, end.event, attempt.incarnation, started_at, end.reason, end.error)
     if end.to in _WISHED_AWAY and cancel_instead(moves, attempt, end.counters, started_at):

@@ -7,12 +7,25 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from duly.core.defaults import ENQUEUE_BATCH, KEEP_KEYS
 from duly.core.errors import KeyReused, LeaseLost
 from duly.core.job import JobId, NewJob, Stored, UniqueKey
 from duly.core.keys import arguments_digest
 from duly.core.lifecycle import Outcome, State
-from duly.stores.sqlite.moves import BLOB, ON_DEAD, THEN, UNIQUE, VERSION, Moves, Values, lane_of, task_key
+from duly.stores.sqlite.moves import (
+    BLOB,
+    ON_DEAD,
+    THEN,
+    UNIQUE,
+    VERSION,
+    Moves,
+    Values,
+    ids_text,
+    lane_of,
+    task_key,
+)
 from duly.stores.sqlite.session import Session, Value
 from duly.stores.sqlite.specs import blobs_of, text_of
 from duly.stores.sqlite.times import from_micros, maybe_span, span, to_micros
@@ -60,13 +73,24 @@ def _check_holders(session: Session, jobs: Sequence[NewJob]) -> None:
 def _store_keyed(session: Session, jobs: Sequence[NewJob]) -> list[Stored]:
     """One after the other, as if each came in a call of its own; answers in the order of the call."""
     known, repeats = _recognised(session, jobs)
-    answers = {at: Stored(JobId(id), Outcome.duplicate) for at, id in known.items()}
+    answers = {at: _duplicate(id) for at, id in known.items()}
     new = [(at, job) for at, job in enumerate(jobs) if at not in known and at not in repeats]
     for start in range(0, len(new), ENQUEUE_BATCH):
         answers |= _Keyed(session).store(new[start : start + ENQUEUE_BATCH])
-    for at, first in repeats.items():
-        answers[at] = Stored(answers[first].id, Outcome.duplicate)
+    answers |= {at: _duplicate(answers[first].id) for at, first in repeats.items()}
+    duplicates = [one.id for one in answers.values() if one.outcome is Outcome.duplicate]
+    if duplicates:
+        due: dict[int, int] = dict(session.rows("select_due_times", ids=ids_text([*duplicates])))
+        answers |= {
+            at: replace(one, run_at=from_micros(due[one.id]))
+            for at, one in answers.items()
+            if one.outcome is Outcome.duplicate and one.id in due
+        }
     return [answers[at] for at in range(len(jobs))]
+
+
+def _duplicate(id: int) -> Stored:
+    return Stored(JobId(id), Outcome.duplicate)
 
 
 def _recognised(session: Session, jobs: Sequence[NewJob]) -> tuple[dict[int, int], dict[int, int]]:
@@ -126,7 +150,7 @@ class _Keyed:
                     digest = job.unique.digest
                     self._held[digest] = {"key": digest, "id": id, "live": job.unique.live}
             else:
-                self._answers[at] = Stored(JobId(holder), Outcome.duplicate)
+                self._answers[at] = _duplicate(holder)
             if job.idempotency is not None:
                 # Also for a duplicate: the request repeated later must find the job that stood for it.
                 self._record(job.idempotency, job, id if holder is None else holder)

@@ -53,6 +53,10 @@ class Subject(NamedTuple):
     expires_at: int | None = None
     extras: int = 0
 
+    def after(self, counters: Counters, expires_at: int | None) -> "Subject":
+        """The same job after an attempt."""
+        return Subject(*self[:8], counters, expires_at, self.extras)
+
 
 class Parent(NamedTuple):
     """A job that has ended so that others follow it."""

@@ -72,19 +72,19 @@ class SQLiteSchedules:
 
     def pause(self, name: str, by: str, reason: str) -> bool:
         with self._database.write() as session:
-            return _act(session, "update_schedule_paused", f"pause schedule {name}", name, by, reason)
+            return _act(session, "update_schedule_paused", f"pause schedule:{name}", name, by, reason)
 
     def resume(self, name: str, next_at: datetime, by: str, reason: str) -> bool:
         """paused -> not; False when it was not paused or is not there."""
         with self._database.write() as session:
             found = session.run("update_schedule_resumed", name=name, next_at=to_micros(next_at)) == 1
             if found:
-                note_act(session, f"resume schedule {name}", by, reason)
+                note_act(session, f"resume schedule:{name}", by, reason)
             return found
 
     def remove(self, name: str, by: str, reason: str) -> bool:
         with self._database.write() as session:
-            return _act(session, "delete_schedule", f"remove schedule {name}", name, by, reason)
+            return _act(session, "delete_schedule", f"remove schedule:{name}", name, by, reason)
 
 
 def advance_in(
@@ -127,7 +127,7 @@ def declare_in(session: Session, origin: str, schedules: Sequence[tuple[Schedule
     """Make the schedules of an App those given."""
     names = {schedule.name for schedule, _ in schedules}
     for record in records_in(session):
-        if record.origin == origin and record.schedule.name not in names:
+        if record.origin == origin != _AT_RUN_TIME and record.schedule.name not in names:
             session.run("delete_schedule", name=record.schedule.name)
     for schedule, first in schedules:
         put_in(session, schedule, first, origin)
