@@ -187,12 +187,10 @@ jobs.close()
     assert (done.stdout.strip(), done.stderr) == ("True", "")
 
 
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
 def test_a_restart_of_the_server_between_app_and_connection_is_no_other_database(
     jobs: App, url: str, postgres15: Any
 ) -> None:
-    if url.startswith("sqlite"):
-        return
-
     @jobs.task
     def send(order: int) -> None: ...
 

@@ -42,8 +42,6 @@ def send(jobs: App) -> Any:
 
 
 def server(url: str, driver: str) -> str:
-    if not url.startswith("postgres"):
-        pytest.skip("of PostgreSQL only")
     return url.replace("postgresql:", f"postgresql+{driver}:")
 
 
@@ -166,9 +164,8 @@ def test_what_is_nearly_a_connection_is_refused_with_what_to_write(url: str, job
     engine.dispose()
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_sqlalchemys_own_begin_recipe_for_sqlite_works(url: str, jobs: App, send: Any) -> None:
-    if url.startswith("postgres"):
-        pytest.skip("of SQLite only")
     engine = sqlalchemy.create_engine(url, poolclass=NullPool)
 
     @event.listens_for(engine, "connect")

@@ -27,6 +27,10 @@ def no_line_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "_told", set())
 
 
+ON_SQLITE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+ON_POSTGRES = pytest.mark.parametrize("url", ["postgres"], indirect=True)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue("server_url" if request.param == "postgres" else "file_url"))
@@ -62,9 +66,8 @@ def test_a_session_that_was_not_passed_is_told_with_the_line(url: str, send: Any
         send.enqueue(1)
 
 
-def test_a_line_is_warned_of_once(server_url: str, session: Session, send: Any, url: str) -> None:
-    if url.startswith("sqlite"):
-        return
+@ON_POSTGRES
+def test_a_line_is_warned_of_once(session: Session, send: Any) -> None:
     with pytest.warns(TransactionNotJoined) as told:
         for number in range(3):
             send.enqueue(number)
@@ -90,9 +93,8 @@ def test_own_is_no_mistake_where_two_can_write(url: str, send: Any, session: Ses
         assert not send.using(connection=OWN).enqueue(1).pending
 
 
+@ON_SQLITE
 def test_a_session_that_only_read_holds_up_nobody(url: str, jobs: App, send: Any) -> None:
-    if not url.startswith("sqlite"):
-        return
     engine = sqlalchemy.create_engine(url, poolclass=NullPool)
     with Session(engine) as session:
         session.execute(text("select * from orders")).fetchall()
@@ -117,9 +119,8 @@ def test_a_transaction_on_another_database_does_not_matter(
     engine.dispose()
 
 
+@ON_POSTGRES
 def test_another_threads_transaction_does_not_matter(url: str, send: Any, session: Session) -> None:
-    if url.startswith("sqlite"):
-        return  # it would wait its turn, rightly
     stored: list[Any] = []
 
     thread = threading.Thread(target=lambda: stored.append(send.enqueue(1)))
@@ -143,9 +144,8 @@ def test_djangos_atomic_is_seen(url: str, send: Any) -> None:
     caller.dispose()
 
 
+@ON_POSTGRES
 def test_a_connection_that_was_passed_once_is_remembered(url: str, send: Any) -> None:
-    if url.startswith("sqlite"):
-        return  # tests/stores/sqlite has it
     with psycopg.connect(url) as connection:
         send.using(connection=connection).enqueue(1)
 
@@ -172,12 +172,11 @@ async def test_a_tasks_own_async_session_is_seen_and_anothers_is_not(url: str, s
     await engine.dispose()
 
 
+@ON_SQLITE
 @pytest.mark.asyncio
 async def test_an_aiosqlite_connection_that_was_passed_once_is_remembered(
     url: str, send: Any, sqlite_path: Path
 ) -> None:
-    if url.startswith("postgres"):
-        return
     async with aiosqlite.connect(sqlite_path) as connection:
         await send.using(connection=connection).aenqueue(1)
 
@@ -188,9 +187,8 @@ async def test_an_aiosqlite_connection_that_was_passed_once_is_remembered(
         await send.aenqueue(3)
 
 
+@ON_POSTGRES
 def test_the_warning_can_be_made_an_error(url: str, send: Any, session: Session) -> None:
-    if url.startswith("sqlite"):
-        return
     with warnings.catch_warnings(), pytest.raises(TransactionNotJoined):
         warnings.simplefilter("error", TransactionNotJoined)
         send.enqueue(1)
