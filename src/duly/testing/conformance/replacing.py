@@ -221,7 +221,6 @@ def the_newest_version_is_remembered_after_its_job_is_gone(bench: Bench) -> None
     assert bench.claim(worker, 1) == ()
     assert bench.row(stale).reason == "stale"
     bench.clock.advance(2 * DAY)
-    bench.retain()
 
     late = _versioned(bench, 8)
 
