@@ -42,7 +42,7 @@ class Scheduler:
         self.said: list[Happening] = []
         hub = Hub()
         hub.listen(self.said.append)
-        self._duty = Schedules(store, declared or {}, hub)
+        self._duty = Schedules(store, declared or {}, hub, lambda: store.inspection.now().timestamp())
 
     def work(self) -> None:
         """Look until nothing is left to do at this moment of the clock."""

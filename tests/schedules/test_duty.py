@@ -113,6 +113,21 @@ def test_beside_a_job_that_waits_or_runs_a_due_time_is_skipped_and_told(
     assert "still waits or runs" in told.sentence()
 
 
+def test_a_schedule_that_misses_every_second_is_told_once_a_minute(
+    filed_store: Store, clock: FakeClock
+) -> None:
+    put(filed_store, Schedule("digest", every=SECOND))
+    scheduler = Scheduler(filed_store)
+
+    for _ in range(62):
+        clock.advance(SECOND)
+        scheduler.work()
+
+    told = [event.missed for event in scheduler.said if isinstance(event, DueTimesMissed)]
+    assert told == [1, 60]
+    assert record(filed_store).missed == 61
+
+
 def test_a_queued_due_time_fires_once_the_job_before_has_ended(store: Store, clock: FakeClock) -> None:
     put(store, Schedule("digest", every=MINUTE, overlap="queue"))
     scheduler = Scheduler(store)

@@ -22,6 +22,8 @@ from duly.worker.board import boottime
 _LOOK: Final = 1.0
 """Seconds after which it looks again at the latest: others may have scheduled something sooner."""
 _AT_ONCE: Final = 100
+_TOLD_EVERY: Final = 60.0
+"""Of one schedule's missed due times: one that is due each second must not fill the log."""
 _FIRST_REST: Final = 1.0
 _LONGEST_REST: Final = 60.0
 
@@ -43,12 +45,14 @@ class Schedules:
         self._hub = hub
         self._clock = clock
         self._most = _AT_ONCE
+        self._missed = Missed(hub, clock)
         self._faults: dict[str, int] = {}
         self._rests_until: dict[str, float] = {}
 
     def run(self, now: float) -> float:
         moment, records, upcoming = self._store.schedules.due(self._most)
         moved = [self._one(record, moment) for record in records]
+        self._missed.tell()
         if any(moved):
             return 0.0
         if len(records) >= self._most:
@@ -122,11 +126,30 @@ class Schedules:
         if missed:
             busy = schedule.overlap == "skip" and (record.last_waiting or record.last_running)
             why = "the job before still waits or runs" if busy else f"catch_up is {schedule.catch_up!r}"
-            self._hub.emit(DueTimesMissed(schedule.name, missed, why))
+            self._missed.add(schedule.name, missed, why)
         if len(stored) > created:
-            self._hub.emit(
-                DueTimesMissed(schedule.name, len(stored) - created, "a job with their key is there")
-            )
+            self._missed.add(schedule.name, len(stored) - created, "a job with their key is there")
+
+
+class Missed:
+    """Due times that passed without a job: told at once, then at most once a minute for each schedule and reason."""
+
+    def __init__(self, hub: Hub, clock: Callable[[], float]) -> None:
+        self._hub = hub
+        self._clock = clock
+        self._untold: dict[tuple[str, str], int] = {}
+        self._told_at: dict[tuple[str, str], float] = {}
+
+    def add(self, schedule: str, missed: int, why: str) -> None:
+        self._untold[schedule, why] = self._untold.get((schedule, why), 0) + missed
+
+    def tell(self) -> None:
+        now = self._clock()
+        for key, missed in list(self._untold.items()):
+            if now - self._told_at.get(key, -_TOLD_EVERY) >= _TOLD_EVERY:
+                self._told_at[key] = now
+                del self._untold[key]
+                self._hub.emit(DueTimesMissed(key[0], missed, key[1]))
 
 
 def _created(stored: Sequence[Stored]) -> int:
