@@ -37,6 +37,26 @@ if __name__ == "__main__":
     sys.exit(jobs.run_worker(until_idle=True))
 """
 
+STOPPED = r"""
+import os, signal, sys
+from duly import App, Job
+
+jobs = App("memory://")
+
+
+@jobs.task
+def stop(job: Job) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    while not job.should_stop:
+        pass
+    os.write(1, b"ended by itself\n")
+
+
+if __name__ == "__main__":
+    stop.enqueue()
+    sys.exit(jobs.run_worker())
+"""
+
 
 def run(folder: Path, *command: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -62,6 +82,15 @@ def test_run_worker_works_in_this_process_and_isolated_children_reach_its_jobs(p
     assert done.returncode == 0, done.stderr
     # In either order: the child's job may run before the child has ended.
     assert sorted(done.stdout.splitlines()) == ["inner True", "outer False"]
+
+
+@pytest.mark.process
+def test_sigterm_ends_run_worker_after_its_handlers(tmp_path: Path) -> None:
+    (tmp_path / "stopped.py").write_text(STOPPED)
+
+    done = run(tmp_path, "stopped.py")
+
+    assert (done.returncode, done.stdout) == (0, "ended by itself\n"), done.stderr
 
 
 @pytest.mark.process
