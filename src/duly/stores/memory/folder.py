@@ -14,6 +14,7 @@ from typing import Final
 
 _PREFIX: Final = "duly-memory-"
 _IN_USE: Final = "in-use"
+_ROOM: Final = 2**30
 
 
 class PrivateFolder:
@@ -33,8 +34,11 @@ class PrivateFolder:
 
 
 def _base() -> Path:
+    """In memory where there is room; a container's default of 64 MB is none."""
     memory = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a private folder there
-    return memory if os.access(memory, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+    if os.access(memory, os.W_OK | os.X_OK) and shutil.disk_usage(memory).free >= _ROOM:
+        return memory
+    return Path(tempfile.gettempdir())
 
 
 def _remove(path: Path, lock: int, owner: int) -> None:
