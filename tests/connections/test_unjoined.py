@@ -192,3 +192,27 @@ def test_the_warning_can_be_made_an_error(url: str, send: Any, session: Session)
     with warnings.catch_warnings(), pytest.raises(TransactionNotJoined):
         warnings.simplefilter("error", TransactionNotJoined)
         send.enqueue(1)
+
+
+def test_a_transaction_of_the_apps_own_is_seen(url: str, jobs: App, send: Any) -> None:
+    expected = (
+        pytest.raises(UsageError, match="pass connection=") if url.startswith("sqlite") else refused(url, "")
+    )
+
+    with jobs.transaction() as connection:
+        send.using(connection=connection).enqueue(1)
+        with expected:
+            send.enqueue(2)
+
+    assert not send.enqueue(3).pending
+
+
+@pytest.mark.asyncio
+async def test_an_async_transaction_of_the_apps_own_is_seen(url: str, jobs: App, send: Any) -> None:
+    async with jobs.atransaction():
+        with (
+            refused(url, r"test_unjoined\.py:\d+")
+            if url.startswith("postgres")
+            else pytest.raises(UsageError)
+        ):
+            await send.aenqueue(2)

@@ -8,6 +8,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -28,7 +29,8 @@ class Owner:
     """The thread, and in async code the task, that began a transaction."""
 
     def __init__(self) -> None:
-        self._thread = threading.get_ident()
+        # Not its number, which another thread may get after its end.
+        self._thread = weakref.ref(threading.current_thread())
         task = _task()
         self._task = None if task is None else weakref.ref(task)
 
@@ -36,7 +38,7 @@ class Owner:
     def is_here(self) -> bool:
         """Whether this very thread and task runs now."""
         task = None if self._task is None else self._task()
-        return self._thread == threading.get_ident() and task is _task()
+        return self._thread() is threading.current_thread() and task is _task()
 
 
 class _Mark(NamedTuple):
@@ -53,14 +55,14 @@ _ASKED: Final = frozenset({"psycopg", "asyncpg", "aiosqlite"})
 
 
 def joined(connection: object, url: str) -> None:
-    """Remember a connection in whose transaction something of this store stands."""
-    if _library(connection) in _ASKED:
+    """Remember a connection in whose transaction something of this store stands, or is about to."""
+    if _library(connection) is not None:
         with _guard:
             _joined[connection] = _Mark(Owner(), place_of(url))
 
 
 def watch() -> None:
-    """Begin to learn of transactions, from the libraries that are loaded by now."""
+    """Begin to learn of transactions, from the libraries that are loaded by now. Costs nothing once it has."""
     if "sqlalchemy.engine" in sys.modules:
         from duly.stores.connections import sqlalchemy_begun
 
@@ -69,18 +71,18 @@ def watch() -> None:
 
 def unjoined(url: str) -> str | None:
     """Whose transaction is open here on the database at `url`, by the class of its connection; None: nobody's known."""
-    wanted = place_of(url)
-    if wanted is None:
-        return None
-    with _guard:
-        known = list(_joined.items())
-    for connection, mark in known:
-        if mark.place == wanted and mark.owner.is_here and _is_open(connection):
-            return class_of(connection)
-    return next((kind for kind, place in _found() if place == wanted), None)
+    for kind, place in _found():
+        if place is not None and place == place_of(url):
+            return kind
+    return None
 
 
 def _found() -> Iterator[tuple[str, Place | None]]:
+    with _guard:
+        known = list(_joined.items())
+    for connection, mark in known:
+        if mark.owner.is_here and _is_open(connection):
+            yield class_of(connection), mark.place
     if "sqlalchemy.engine" in sys.modules:
         from duly.stores.connections import sqlalchemy_begun
 
@@ -91,6 +93,7 @@ def _found() -> Iterator[tuple[str, Place | None]]:
         yield from django_begun.open_here()
 
 
+@lru_cache(maxsize=64)
 def place_of(url: str) -> Place | None:
     """The place that a store's URL names; None when it cannot be told."""
     try:
@@ -117,8 +120,10 @@ def server_place(host: str | None, port: int | str | None, database: str | None)
     return Place("" if here else where, int(port or _PORT), database or "")
 
 
-def _library(connection: object) -> str:
-    return type(connection).__module__.partition(".")[0]
+def _library(connection: object) -> str | None:
+    """Which of those that are asked themselves it is of."""
+    packages = (base.__module__.partition(".")[0] for base in type(connection).__mro__)
+    return next((package for package in packages if package in _ASKED), None)
 
 
 def _is_open(connection: Any) -> bool:

@@ -5,9 +5,10 @@ Knows nothing of jobs, and no driver: an error of the server is told by its SQLS
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from duly.core.errors import ConnectionMismatch, UsageError
 from duly.stores import faults
@@ -16,9 +17,6 @@ from duly.stores.connections.kinds import Answer, Row, failed, kind_of
 
 Identity = tuple[Any, ...]
 """Of one schema in one database of one running server; its last part is None where our functions are missing."""
-
-_checked: Final[WeakKeyDictionary[Any, Identity]] = WeakKeyDictionary()
-_guard: Final = threading.Lock()
 
 _FAILED: Final = "25P02"
 _READ_ONLY: Final = "25006"
@@ -29,30 +27,29 @@ _BAD_DATA: Final = ("22", "23", "54")
 class CallersConnection:
     """What a store needs to know to trust a caller's connection."""
 
-    def __init__(self, text: bytes, own: Callable[[bool], Identity], where: str, url: str) -> None:
-        """`text` asks for an Identity; `own(again)` is the store's, read again if need be."""
+    def __init__(self, text: bytes, own: Callable[[], Identity], where: str, url: str) -> None:
+        """`text` asks for an Identity; `own()` reads the store's, and blocks."""
         self._text = text
-        self._own = own
+        self._read_own = own
+        self._own: Identity | None = None
         self._where = where
         self._url = url
+        self._fit: WeakSet[Any] = WeakSet()
+        self._guard = threading.Lock()
 
     def run(self, connection: object, text: bytes, parameters: Mapping[str, Any]) -> Answer:
         """Run one statement in the caller's transaction. ConnectionMismatch with the fix; the driver's own errors pass
         unchanged, but for those that are about what duly stores.
         """
         joined = kind_of(connection).on_server(connection)
-        try:
-            if self._is_new(joined.remembered_by, self._own(False)):
-                found = _identity(joined.run(self._text, {}))
-                self._compare(
-                    joined.remembered_by, found, found == self._own(False) or found == self._own(True)
-                )
+        with _told_as_ours():
+            if self._is_new(joined.remembered_by):
+                self._own = self._own or self._read_own()
+                found = joined.run(self._text, {}).rows[0]
+                if found != self._own:
+                    self._own = self._read_own()
+                self._remember(joined.remembered_by, found)
             answer = joined.run(text, parameters)
-        except Exception as error:
-            meant = _meant(error)
-            if meant is None:
-                raise
-            raise meant from error
         if answer.pending:
             ambient.joined(joined.remembered_by, self._url)
         return answer
@@ -60,35 +57,31 @@ class CallersConnection:
     async def arun(self, connection: object, text: bytes, parameters: Mapping[str, Any]) -> Answer:
         """As `run`, on an async connection."""
         joined = await kind_of(connection).aon_server(connection)
-        try:
-            own = await asyncio.to_thread(self._own, False)
-            if self._is_new(joined.remembered_by, own):
-                found = _identity(await joined.run(self._text, {}))
-                fits = found == own or found == await asyncio.to_thread(self._own, True)
-                self._compare(joined.remembered_by, found, fits)
+        with _told_as_ours():
+            if self._is_new(joined.remembered_by):
+                self._own = self._own or await asyncio.to_thread(self._read_own)
+                found = (await joined.run(self._text, {})).rows[0]
+                if found != self._own:
+                    # The server may have been restarted since.
+                    self._own = await asyncio.to_thread(self._read_own)
+                self._remember(joined.remembered_by, found)
             answer = await joined.run(text, parameters)
-        except Exception as error:
-            meant = _meant(error)
-            if meant is None:
-                raise
-            raise meant from error
         if answer.pending:
             ambient.joined(joined.remembered_by, self._url)
         return answer
 
-    @staticmethod
-    def _is_new(remembered_by: object, own: Identity) -> bool:
-        with _guard:
-            return _checked.get(remembered_by) != own
+    def _is_new(self, remembered_by: object) -> bool:
+        with self._guard:
+            return remembered_by not in self._fit
 
-    def _compare(self, remembered_by: object, found: Identity, fits: bool) -> None:
-        if not fits:
+    def _remember(self, remembered_by: object, found: Row) -> None:
+        if found != self._own:
             raise ConnectionMismatch(
                 f"this connection leads to another database or server than the App's own, {self._where}: jobs "
                 "enqueued there would never be seen. Pass a connection to the App's database, or make an App for it"
             )
-        with _guard:
-            _checked[remembered_by] = found
+        with self._guard:
+            self._fit.add(remembered_by)
 
 
 def sqlstate_of(error: BaseException | None) -> str | None:
@@ -104,9 +97,15 @@ def sqlstate_of(error: BaseException | None) -> str | None:
     return None
 
 
-def _identity(answer: Answer) -> Identity:
-    row: Row = answer.rows[0]
-    return tuple(row)
+@contextmanager
+def _told_as_ours() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        meant = _meant(error)
+        if meant is None:
+            raise
+        raise meant from error
 
 
 def _meant(error: Exception) -> Exception | None:

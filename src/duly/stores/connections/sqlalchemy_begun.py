@@ -12,13 +12,17 @@ from duly.stores.connections.ambient import Owner, Place, file_place, server_pla
 
 _begun: Final[WeakKeyDictionary[Connection, Owner]] = WeakKeyDictionary()
 _guard: Final = threading.Lock()
+_watching: Final = threading.Event()
 
 
 def watch() -> None:
     """Listen to all engines of this process, those to come included. Once is enough."""
+    if _watching.is_set():
+        return
     with _guard:
-        if event.contains(Engine, "begin", _note):
+        if _watching.is_set():
             return
+        _watching.set()
         event.listen(Engine, "begin", _note)
         event.listen(Engine, "commit", _forget)
         event.listen(Engine, "rollback", _forget)

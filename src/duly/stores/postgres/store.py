@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
 from duly.core.lifecycle import State
+from duly.stores.connections import ambient
 from duly.stores.connections.postgres import CallersConnection, Identity
 from duly.stores.postgres import arrays, calls, translation
 from duly.stores.postgres.calls import Call
@@ -60,7 +61,6 @@ class PostgresStore:
         self.url = url
         self._notify = notify
         self._database = Database(url, schema, clock, pool)
-        self._identity: Identity | None = None
         self._callers = CallersConnection(
             statement("read_identity", schema), self._own_identity, self._database.where, url
         )
@@ -83,6 +83,7 @@ class PostgresStore:
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
         """A psycopg connection of ours, in a READ COMMITTED transaction that commits at the block's end."""
         with self._database.transaction() as connection:
+            ambient.joined(connection, self.url)
             yield connection
 
     @asynccontextmanager
@@ -98,6 +99,7 @@ class PostgresStore:
         try:
             await connection.set_isolation_level(psycopg.IsolationLevel.READ_COMMITTED)
             async with connection.transaction():
+                ambient.joined(connection, self.url)
                 yield connection
         except psycopg.Error as error:
             if not connection.broken:
@@ -161,16 +163,14 @@ class PostgresStore:
         answer = await self._callers.arun(connection, text, arrays.plain(call.parameters))
         return call.read(answer.rows), answer.pending
 
-    def _own_identity(self, again: bool) -> Identity:
-        if self._identity is None or again:
-            found = self._database.call("read_identity")[0]
-            if found[-1] is None:
-                version = self.schema.version()
-                raise migration_needed(
-                    self._database.schema, self._database.where, version, migrations()[-1].version
-                )
-            self._identity = found
-        return self._identity
+    def _own_identity(self) -> Identity:
+        found = self._database.call("read_identity")[0]
+        if found[-1] is None:
+            version = self.schema.version()
+            raise migration_needed(
+                self._database.schema, self._database.where, version, migrations()[-1].version
+            )
+        return found
 
 
 def _told(stored: list[Stored], pending: bool) -> list[Stored]:
