@@ -3,6 +3,8 @@
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
+from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,8 @@ from duly.core.names import key_of
 from duly.stores.sqlite.connecting import Journal
 from duly.stores.sqlite.statements import migrations
 from duly.stores.sqlite.store import SQLiteStore
-from tests.stores.sqlite.conftest import Connect, Open, claim, job, worker
+from duly.testing.clock import FakeClock
+from tests.stores.sqlite.conftest import Connect, Open, claim, job, put, worker
 
 # The statements of the first release on the tables that have changed since, word for word.
 INSERT_JOB = """
@@ -154,6 +157,36 @@ def test_jobs_of_the_first_release_go_on_as_any_other(open_store: Open, old_file
     assert cancelled == {IDS[State.scheduled]: State.cancelled}
     # Completed twice and cancelled once.
     assert retained == 3
+
+
+def test_jobs_under_the_first_releases_keys_of_names_are_found_and_keep_their_order(
+    connect: Connect, sqlite_path: Path
+) -> None:
+    clock = FakeClock()
+    with (
+        closing(SQLiteStore(sqlite_path, clock=clock, journal="truncate")) as store,
+        closing(connect()) as old,
+    ):
+        store.schema.migrate()
+        moved = put(store, 600)
+        set_aside = store.jobs.enqueue([job("rare")])[0].id
+        incarnation = worker(store)
+        claimed = claim(store, incarnation, 700)
+        store.leases.retire(incarnation)
+        late = put(store, 2)
+        # Its keys: of the same names, by another hash.
+        for table, column in product(("ready", "blocked"), ("queue", "task")):
+            old.execute(f"update duly_{table} set {column} = {column} / 2")
+        old.commit()
+        incarnation = worker(store, "ok", "rare")
+        hidden = claim(store, incarnation, 700)
+
+        store.upkeep.sweep(timedelta(hours=1), 3, timedelta(hours=1))
+
+        request = ClaimRequest((QueueClaim("default", 700),), 700, unparked=("rare",))
+        found = store.jobs.exchange(incarnation, [], request).claimed
+        assert ([one.id for one in claimed], hidden) == (moved, ())
+        assert [one.id for one in found] == [set_aside, *moved, *late]
 
 
 def test_statements_of_the_first_release_work_on_the_new_tables(store: SQLiteStore, connect: Connect) -> None:

@@ -20,6 +20,7 @@ from duly.stores.sqlite.followups import settle
 from duly.stores.sqlite.keys import LeftKeys
 from duly.stores.sqlite.leases import lose
 from duly.stores.sqlite.moves import Moves
+from duly.stores.sqlite.rekeying import rekey
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import MICROSECOND, span
 from duly.stores.sqlite.waiting import (
@@ -75,6 +76,7 @@ class SQLiteUpkeep:
             return Swept(ran=False)
         # Of this thread alone: what it waits for others costs nobody anything.
         started = time.thread_time()
+        rekey(self._database)
         late = span(grace)
         with self._database.read() as session:
             row = session.row("select_upkeep", now=session.now, before=session.now - late) or ()

@@ -1,0 +1,16 @@
+-- The lanes that hold jobs, each with the queue's name from one of them. Lock: none. Index: primary key, one probe per lane.
+with recursive found (queue) as (
+    select min(queue) from {prefix}_ready
+    union all
+    select (select min(r.queue) from {prefix}_ready as r where r.queue > found.queue) from found
+    where found.queue is not null
+)
+select found.queue, (
+    select j.queue
+    from {prefix}_ready as r
+    cross join {prefix}_job as j on j.id = r.id
+    where r.queue = found.queue
+    limit 1
+)
+from found
+where found.queue is not null
