@@ -149,6 +149,18 @@ async def test_async_code_schedules_too(filed: App) -> None:
     assert record == (await filed.inspect.aschedules())[0]
 
 
+def test_beside_an_open_transaction_of_this_thread_on_the_same_file_it_does_not_wait_for_itself(
+    filed: App, file_url: str
+) -> None:
+    task = filed.task(digest)
+    filed.inspect.schedules()
+
+    with filed.transaction(), pytest.raises(UsageError, match="would wait for it"):
+        filed.schedule("nightly", task.draft(), every="1h")
+
+    assert filed.inspect.schedules() == ()
+
+
 def test_a_declared_schedule_is_not_replaced_at_run_time(filed: App) -> None:
     task = filed.every("1h")(filed.task(digest))
 

@@ -260,6 +260,7 @@ def test_after_a_downtime_a_tick_looks_once(jobs: App, clock: FakeClock) -> None
 
     assert len(looks) == 1
     assert record(jobs.store, "ship").next_at == clock() + timedelta(seconds=6)
+    assert record(jobs.store, "ship").last_at == clock() - timedelta(seconds=4)
 
 
 def test_run_by_hand_a_tick_reads_its_rows_at_once(filed: App, clock: FakeClock, file_url: str) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from duly.client.draft import Draft
 from duly.client.encoding import new_job
+from duly.client.provider import OWN, connection_for
 from duly.client.scheduled import Declared
 from duly.client.task import Task
 from duly.client.ticks import Source, Tick
@@ -132,6 +133,7 @@ class Scheduling:
         one goes on from its next due time; what was due before does not fire.
         """
         self.client.refuse_blocking("jobs.schedule()", "await jobs.aschedule()")
+        connection_for(self.client, OWN)
         wanted = self._stored(name, draft, _schedule(name, cron, every, tz, jitter, catch_up, overlap))
         return self.client.call(self._put, wanted)
 
@@ -149,6 +151,7 @@ class Scheduling:
         overlap: Overlap = "skip",
     ) -> ScheduleRecord:
         """As `schedule`, without blocking the loop."""
+        connection_for(self.client, OWN)
         wanted = self._stored(name, draft, _schedule(name, cron, every, tz, jitter, catch_up, overlap))
         return await self.client.acall(self._put, wanted)
 

@@ -4,7 +4,7 @@ Decides nothing itself: core/schedule.py says what is due, client/ticks.py what 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from duly.client.scheduled import Declared
@@ -106,11 +106,13 @@ class Schedules:
             # Another App's, or another release's: its own workers have the code.
             return False
         next_at = due_from(record, moment)
+        # Rows are ready or not: after a downtime one look, at the latest due time, stands for all.
+        due = next_at - (record.schedule.every or timedelta(0))
         with self._store.transaction() as connection:
             # The first statement, because it locks the schedule: of two workers one reads the rows.
-            if not self._store.advance_on(connection, name, record.next_at, next_at, record.next_at, 1):
+            if not self._store.advance_on(connection, name, record.next_at, next_at, due, 1):
                 return False
-            trigger = trigger_of(name, record.next_at)
+            trigger = trigger_of(name, due)
             stored, refused = enqueue_ready(self._store, connection, declared.tick, trigger)
         created = _created(stored)
         if created:
