@@ -242,6 +242,18 @@ def test_what_no_worker_could_run_is_refused_with_the_reason(
     assert caught.value.sqlstate == "22023"
 
 
+@pytest.mark.parametrize(
+    ("args", "state"), [('{"a": "\\u0000"}', "22P05"), ('{"a": "\\ud800"}', "22P02"), ('{"a": NaN}', "22P02")]
+)
+def test_what_jsonb_does_not_take_is_refused_by_jsonb(
+    refusing: psycopg.Connection[Any], args: str, state: str
+) -> None:
+    with pytest.raises(psycopg.Error) as caught:
+        refusing.execute(f"select duly.enqueue('ok', '{args}')".encode())
+
+    assert caught.value.sqlstate == state
+
+
 @pytest.fixture(scope="module")
 def shared(postgres15: PostgresServer) -> Iterator[str]:
     """One database for what stores nothing."""
@@ -328,6 +340,7 @@ def test_a_search_path_of_the_caller_does_not_lead_astray(session: psycopg.Conne
     assert one(session, "select * from duly.enqueue('ok')")["outcome"] == "created"
 
 
+@pytest.mark.parametrize("postgres", [15, 18], indirect=True)
 def test_the_examples_of_the_page_run_and_answer_what_it_says(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:

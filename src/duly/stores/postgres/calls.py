@@ -107,10 +107,11 @@ def _keyed(rows: Sequence[Row], jobs: Sequence[NewJob], first: int) -> list[Stor
     """As `_stored`; KeyReused when the function stored nothing because of a key."""
     if not rows and jobs:
         raise _lease_lost(jobs)
-    if rows[0][2] == "reused":
-        id, _, _, place = rows[0]
+    id, _, outcome, place = rows[0]
+    if outcome == "reused":
+        owner = "another job of this call" if id is None else f"job {id}"
         raise KeyReused(
-            f"the idempotency key of job {first + place} in this call was used before, for job {id} with other "
+            f"the idempotency key of job {first + place} in this call was used before, for {owner} with other "
             "arguments; nothing was enqueued: give the new request a key of its own",
             job_id=id,
             position=first + place - 1,

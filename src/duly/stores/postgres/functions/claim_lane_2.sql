@@ -52,11 +52,11 @@ begin
                        j.enqueued_at, j.extras, j.trigger,
                        case when octet_length(j.args) <= 8192 then j.args end as args,
                        case when g.expires_at <= p_now then 'expired'
+                            when not p_known ? g.task::text then 'unknown'
+                            when g.task = any(p_paused) then 'paused'
                             when j.extras & 8 <> 0 and exists (
                                 select 1 from newest n where n.key = j.unique_key and n.version > j.version and n.until > p_now)
                                 then 'stale'
-                            when not p_known ? g.task::text then 'unknown'
-                            when g.task = any(p_paused) then 'paused'
                             else 'claimed' end as kind
                   from gone g cross join lateral (
                     select j.queue_key, j.queue, j.task, j.tenant, j.tags, j.correlation_id, j.attempts, j.timeout, j.enqueued_at,

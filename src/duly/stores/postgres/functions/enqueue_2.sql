@@ -48,7 +48,9 @@ begin
             raise exception 'an idempotency key was used before' using errcode = 'DY002';
         end if;
     exception when sqlstate 'DY002' then
-        return query select v_ids[v_reused], null::timestamptz, 'reused', v_reused;
+        -- A job of this very call has no number any more.
+        return query
+        select (select i.id from idempotency i where i.id = v_ids[v_reused] limit 1), null::timestamptz, 'reused', v_reused;
         return;
     end;
     return query
