@@ -34,7 +34,7 @@ def _walk(place: Place, examples: int, *, fixed: bool) -> None:
 
 @pytest.mark.timeout(600)  # a failure is shrunk first
 def test_a_store_and_the_model_tell_the_same_after_every_step(place: Place) -> None:
-    _walk(place, 40, fixed=True)
+    _walk(place, 30, fixed=True)
 
 
 @pytest.mark.long

@@ -8,6 +8,8 @@ from collections import Counter
 from datetime import timedelta
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
 from duly.core.filters import Filter
 from duly.core.job import JobId, JobRecord, NewJob, UniqueKey
 from duly.core.keys import idempotency_digest, unique_digest
@@ -42,6 +44,8 @@ class Rich:
         self._producer = producer
         self._draw = random.Random(f"rich {seed}")
         self._version = 0
+        self._late = 0
+        self._rolled_back: list[str] = []
         self._causes: dict[str, NewJob] = {}
         self._followed: Counter[str] = Counter()
         self._deaths: Counter[JobId] = Counter()
@@ -93,6 +97,19 @@ class Rich:
             family = (self._follow_up(False),)
             self._causes[cause] = NewJob("default", "work", b"\x01", trigger=cause, then=family)
         return self._causes[cause]
+
+    def late_job(self, plain: NewJob) -> tuple[NewJob, str]:
+        """One for a transaction that stays open, and its key: nobody else waits for it, for this thread is alone."""
+        self._late += 1
+        key = self._rolled_back.pop() if self._rolled_back else f"late {self._late}"
+        unique = UniqueKey(unique_digest("work", "", key), live=True)
+        request = idempotency_digest("work", "", key)
+        job = replace(plain, unique=unique, idempotency=request, then=(self._follow_up(False),))
+        return job, key
+
+    def roll_back(self, key: str) -> None:
+        """The next one that is late takes this key: it must be free."""
+        self._rolled_back.append(key)
 
     def operate(self) -> None:
         """Pause what is not paused, and resume it."""

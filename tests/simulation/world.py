@@ -11,7 +11,7 @@ from typing import Final
 from duly import App, Backoff
 from duly.core.errors import LeaseLost
 from duly.core.job import AttemptRecord, Counters, JobId, JobRecord, NewJob, Token
-from duly.core.lifecycle import FINAL, Event, State
+from duly.core.lifecycle import FINAL, Event, Outcome, State
 from duly.stores.faults import Transient
 from duly.stores.protocol import Clock, Store
 from duly.worker.attempt import Attempt
@@ -155,15 +155,22 @@ class World:
         block = self.store.transaction()
         connection = block.__enter__()
         jobs = [NewJob(self.draw.choice(QUEUES), "work", b"{}", delay=self.draw.choice([None, SECOND]))]
+        key = ""
+        if self.rich is not None:
+            jobs[0], key = self.rich.late_job(jobs[0])
         stored = self.store.enqueue_on(connection, jobs)
+        assert stored[0].outcome is Outcome.created, f"the key {key!r} was not free"
         commit = self.draw.random() < 0.7
 
         def end() -> None:
             if commit:
                 block.__exit__(None, None, None)
                 self.books.jobs.update(answer.id for answer in stored)
+                self.books.new.update({answer.id: job for job, answer in zip(jobs, stored, strict=True)})
                 self.books.changes += 1
                 return
+            if self.rich is not None:
+                self.rich.roll_back(key)
             with suppress(ZeroDivisionError):
                 error = ZeroDivisionError("rolled back")
                 block.__exit__(ZeroDivisionError, error, None)
