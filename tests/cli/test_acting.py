@@ -9,6 +9,7 @@ import pytest
 
 from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import Event, State
+from duly.core.registration import QueuePolicy, Registration, TaskPolicy
 from duly.stores.protocol import OperationRecord
 from duly.testing.conformance.bench import BOOM, Bench, ended
 from tests.cli.conftest import Answer, Terminal
@@ -244,7 +245,8 @@ def test_an_operation_that_is_not_there_is_exit_3(duly: Terminal) -> None:
 
 
 def test_a_queue_and_a_task_are_paused_and_resumed(bench: Bench, duly: Terminal) -> None:
-    bench.store.schema.declare({"mail": ""}, {"send": "mail"})
+    mail, send = QueuePolicy("mail"), TaskPolicy("send", "mail", 100)
+    bench.store.schema.declare(Registration("shop:jobs", "1", queues=(mail,), tasks=(send,)))
 
     paused = duly("pause", "mail", "task:send", "--for", "30m", *WHY)
     listed = duly("pause")
@@ -274,7 +276,7 @@ def test_a_paused_queue_shows_in_the_status(bench: Bench, duly: Terminal) -> Non
 
 
 def test_what_cannot_be_paused_is_named(bench: Bench, duly: Terminal) -> None:
-    bench.store.schema.declare({"mail": ""}, {})
+    bench.store.schema.declare(Registration("shop:jobs", "1", queues=(QueuePolicy("mail"),)))
 
     unknown, dry, odd = duly("pause", "mial"), duly("pause", "mail", "--dry-run"), duly("pause", "lane:x")
 

@@ -9,6 +9,7 @@ import pytest
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import Counters, Incarnation, JobId, Progress
 from duly.core.lifecycle import Event, State
+from duly.core.registration import QueuePolicy, Registration, TaskPolicy
 from duly.testing.conformance.bench import Bench, ended
 from tests.cli.conftest import Terminal
 
@@ -33,7 +34,8 @@ def dead_letter(bench: Bench, worker: Incarnation, *, args: bytes = b'{"order_id
 
 @pytest.fixture
 def worker(bench: Bench) -> Incarnation:
-    bench.store.schema.declare({"mail": "growth@shop"}, {"send": "mail"})
+    mail, send = QueuePolicy("mail", owner="growth@shop"), TaskPolicy("send", "mail", 100)
+    bench.store.schema.declare(Registration("shop:jobs", "1", queues=(mail,), tasks=(send,)))
     return bench.worker("send", queues=QUEUES)
 
 

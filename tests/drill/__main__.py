@@ -7,15 +7,16 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 from duly.stores.open import open_store
 from duly.stores.protocol import Store
-from tests.drill import audit, ledger
+from tests.drill import audit, ledger, migrations
 from tests.drill.chaos import Chaos, Fleet, Plan
-from tests.drill.producer import CREATE, own_connection
+from tests.drill.effects import CREATE, ORDERS, own_connection
 from tests.drill.proxy import Proxy
 from tests.services import PostgresServer
 
@@ -56,7 +57,7 @@ def processes(folder: Path, direct: str, through: str, jobs: int, seconds: float
             url,
             "duly.cli.main",
             "worker",
-            "tests.drill.handlers:jobs",
+            "tests.drill.effects:jobs",
             "--concurrency",
             "20",
             "--threads",
@@ -122,6 +123,7 @@ def run(kind: str, plan: Plan, jobs: int, seed: int) -> bool:
         stack.callback(store.close)
         store.schema.migrate()
         with own_connection(direct) as connection:
+            connection.execute(ORDERS)
             connection.execute(CREATE)
             connection.commit()
         acts = plan.kills + plan.stops + (plan.restarts + plan.terminations + plan.hangs if server else 0)
@@ -137,7 +139,9 @@ def run(kind: str, plan: Plan, jobs: int, seed: int) -> bool:
             fleet.stop()
         with own_connection(direct) as connection:
             orders = {row[0] for row in connection.execute("SELECT n FROM drill_orders").fetchall()}
-        findings = audit.audit(store, ledger.read(folder / "ledger"), chaos.stopped_pids, orders)
+            effects = Counter(connection.execute("SELECT kind, n FROM drill_effects").fetchall())
+        findings = audit.audit(store, ledger.read(folder / "ledger"), chaos.stopped_pids, orders, effects)
+        migrations.drill(kind, folder, server, seed, 3 if plan is SHORT else 20, findings.broken)
         report(kind, findings, chaos, fleet, time.monotonic() - started)
         if findings.broken:
             print((folder / "output.log").read_text(errors="replace")[-4000:], file=sys.stderr)
@@ -162,6 +166,8 @@ def report(kind: str, findings: audit.Findings, chaos: Chaos, fleet: Fleet, seco
     )
     longest = f"longest {findings.overlap_longest_ms:.0f} ms"
     print(f"  overlaps        {findings.overlaps_frozen} with a frozen process ({longest})")
+    print(f"  effects         {dict(findings.effects)}")
+    print(f"  due times       {findings.due_times} of one schedule, each fired once")
     print(f"  broken promises {len(findings.broken)}")
     for text in findings.broken[:20]:
         print(f"    {text}")

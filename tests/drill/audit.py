@@ -1,13 +1,28 @@
 """After the drill: compares what the store says with what the ledger saw, and says whether every promise held."""
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from duly.core.filters import Filter
 from duly.core.job import JobId, JobRecord
 from duly.core.lifecycle import FINAL, Event, State
 from duly.stores.protocol import Store
-from tests.drill.ledger import COMMITTED, ENQUEUED, ROLLED_BACK, Line, Run, overlaps, runs
+from tests.drill.effects import FOLLOW_UP, STEP, TRANSACTIONAL
+from tests.drill.ledger import (
+    COMMITTED,
+    ENQUEUED,
+    ROLLED_BACK,
+    STARTED,
+    STEPPED,
+    Line,
+    Run,
+    overlaps,
+    runs,
+)
+
+FOLLOWED = {11, 31, 32}
 
 
 @dataclass
@@ -22,6 +37,8 @@ class Findings:
     duplicate_runs: int = 0
     overlaps_frozen: int = 0
     overlap_longest_ms: float = 0.0
+    effects: Counter[str] = field(default_factory=Counter)
+    due_times: int = 0
     broken: list[str] = field(default_factory=list)
 
 
@@ -36,16 +53,23 @@ def all_jobs(store: Store) -> list[JobRecord]:
     return found
 
 
-def audit(store: Store, lines: list[Line], frozen: set[int], orders: set[int]) -> Findings:
-    """`frozen`: pids that were stopped by SIGSTOP; `orders`: the rows of the producers' own table."""
+def audit(
+    store: Store, lines: list[Line], frozen: set[int], orders: set[int], effects: Counter[tuple[str, int]]
+) -> Findings:
+    """`frozen`: pids that were stopped by SIGSTOP; `orders` and `effects`: the rows of the user's own tables."""
     findings = Findings()
     records = {record.id: record for record in all_jobs(store)}
     findings.jobs = len(records)
     findings.states.update(record.state.value for record in records.values())
-    by_number = Counter(int(record.args.split(b":")[1].rstrip(b" }")) for record in records.values())
+    arguments = {id: json.loads(record.args) for id, record in records.items()}
+    by_number = Counter(given["n"] for given in arguments.values() if "n" in given)
+    _effects(findings, records, arguments, lines, effects)
+    _due_times(findings, store, records)
     _enqueued(findings, lines, records, by_number, orders)
     seen = runs(lines)
-    for record in records.values():
+    for id, record in records.items():
+        if "n" not in arguments[id]:
+            continue
         _one_job(findings, store, record, seen.get(record.id, []), frozen)
     strangers = set(seen) - set(records)
     if strangers:
@@ -53,6 +77,60 @@ def audit(store: Store, lines: list[Line], frozen: set[int], orders: set[int]) -
             f"{len(strangers)} jobs ran that the store does not know: {sorted(strangers)[:5]}"
         )
     return findings
+
+
+def _effects(
+    findings: Findings,
+    records: dict[JobId, JobRecord],
+    arguments: dict[JobId, dict[str, int]],
+    lines: list[Line],
+    effects: Counter[tuple[str, int]],
+) -> None:
+    """Exactly once for handlers that complete in their own transaction, never lost for the others."""
+    findings.effects.update(
+        {kind: sum(n for (k, _), n in effects.items() if k == kind) for kind, _ in effects}
+    )
+    for id, record in records.items():
+        if record.state is not State.completed:
+            continue
+        number = arguments[id].get("n", arguments[id].get("follows", 0))
+        kind = {"transactional": TRANSACTIONAL, "in_steps": STEP, "afterwards": FOLLOW_UP}.get(record.task)
+        if kind is not None and effects[kind, number] == 0:
+            findings.broken.append(f"job {id} ({record.task}, {number}) is completed without its effect")
+    for (kind, n), count in effects.items():
+        if kind != STEP and count > 1:
+            findings.broken.append(f"the {kind} effect of {n} happened {count} times")
+    stepped = {line.job: line.attempt for line in reversed(lines) if line.kind == STEPPED}
+    for (kind, n), count in effects.items():
+        if kind == STEP and count > len(
+            {line.attempt for line in lines if line.n == n and line.kind == STARTED}
+        ):
+            findings.broken.append(f"the step of {n} ran {count} times, more often than its job")
+    findings.effects["steps repeated"] = sum(
+        count - 1 for (kind, _), count in effects.items() if kind == STEP
+    )
+    findings.effects["jobs with a finished step"] = len(stepped)
+    followers = Counter(given["follows"] for given in arguments.values() if "follows" in given)
+    for id, record in records.items():
+        number = arguments[id].get("n", -1)
+        if number % 40 in FOLLOWED and followers[number] != (record.state is State.completed):
+            findings.broken.append(f"job {id} is {record.state} and has {followers[number]} follow-ups")
+
+
+def _due_times(findings: Findings, store: Store, records: dict[JobId, JobRecord]) -> None:
+    """Each due time of the schedule has one job or is counted as missed, and none has two."""
+    fired = Counter(record.trigger for record in records.values() if record.task == "every_second")
+    findings.due_times = len(fired)
+    findings.broken += [f"{trigger} fired {count} times" for trigger, count in fired.items() if count > 1]
+    for schedule in store.schedules.all():
+        if schedule.schedule.name != "every_second" or schedule.last_at is None or not fired:
+            continue
+        moments = sorted(datetime.fromisoformat(str(one).partition("@")[2]) for one in fired)
+        due = round((schedule.last_at - moments[0]).total_seconds()) + 1
+        if due != len(fired) + schedule.missed:
+            findings.broken.append(
+                f"of {due} due times {len(fired)} have a job and {schedule.missed} are counted as missed"
+            )
 
 
 def _enqueued(

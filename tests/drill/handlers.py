@@ -1,4 +1,4 @@
-"""The tasks of the drill, imported by its workers and producers: one of each kind, each a few signs of life long."""
+"""The plain tasks of the drill, one of each kind of slot, each a few signs of life long."""
 
 import asyncio
 import threading
@@ -39,10 +39,3 @@ def blocking(job: Job, n: int) -> int:
         ledger.write(ledger.TICK, n, int(job.id), job.attempt)
     ledger.write(ledger.ENDED, n, int(job.id), job.attempt)
     return n
-
-
-def task_for(n: int):  # type: ignore[no-untyped-def]
-    """Mostly on the loop; every tenth in a thread, every twentieth in a process of its own."""
-    if n % 20 == 0:
-        return in_a_process
-    return in_a_thread if n % 10 == 5 else on_the_loop

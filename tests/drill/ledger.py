@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 PATH = "DRILL_LEDGER"
 
-STARTED, TICK, ENDED = "S", "T", "E"
+STARTED, TICK, ENDED, STEPPED = "S", "T", "E", "F"
 ENQUEUED, COMMITTED, ROLLED_BACK = "P", "C", "R"
 
 
@@ -74,7 +74,7 @@ def runs(lines: Iterable[Line]) -> dict[int, list[Run]]:
             open_runs[key] = Run(
                 line.n, line.job, line.attempt, line.pid, line.parent, line.at, line.at, False
             )
-        elif line.kind in (TICK, ENDED) and key in open_runs:
+        elif line.kind in (TICK, ENDED, STEPPED) and key in open_runs:
             open_runs[key] = open_runs[key]._replace(last=line.at, ended=line.kind == ENDED)
             if line.kind == ENDED:
                 done[line.job].append(open_runs.pop(key))

@@ -8,32 +8,31 @@ import random
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from duly.stores.faults import Transient
 from tests.drill import ledger
-from tests.drill.handlers import jobs, task_for
+from tests.drill.effects import followed, in_steps, own_connection, transactional
+from tests.drill.handlers import in_a_process, in_a_thread, jobs, on_the_loop
 
-CREATE = "CREATE TABLE IF NOT EXISTS drill_orders (n bigint PRIMARY KEY)"
 
-
-@contextmanager
-def own_connection(url: str) -> Iterator[Any]:
-    """A connection of the application: not duly's."""
-    if url.startswith("sqlite"):
-        connection = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=20, isolation_level=None)
-        connection.execute("PRAGMA synchronous=FULL")
-        try:
-            yield connection
-        finally:
-            connection.close()
-    else:
-        import psycopg
-
-        with psycopg.connect(url) as connected:
-            yield connected
+def task_for(n: int) -> Any:
+    """Mostly on the loop; the others in threads and processes, with effects, steps and follow-ups."""
+    match n % 40:
+        case 0 | 20:
+            return in_a_process
+        case 5 | 15:
+            return in_a_thread
+        case 10:
+            return transactional
+        case 11:
+            return followed(transactional)
+        case 30:
+            return in_steps
+        case 31 | 32:
+            return followed(on_the_loop)
+        case _:
+            return on_the_loop
 
 
 def in_transaction(connection: Any, n: int, *, keep: bool) -> None:

@@ -18,7 +18,7 @@ def names(requirements: list[str]) -> set[str]:
 
 def test_the_core_needs_three_small_packages() -> None:
     assert names(PROJECT["dependencies"]) == {"msgspec", "click", "cronsim"}
-    assert names(PROJECT["optional-dependencies"]["postgres"]) == {"psycopg[binary,pool]"}
+    assert names(PROJECT["optional-dependencies"]["postgres"]) == {"psycopg[binary]"}
 
 
 def test_the_development_environment_is_pinned() -> None:

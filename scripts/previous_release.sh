@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Runs the suite of the release before the newest migration against the schema that this tree makes: old workers and
+# producers go on working during a deploy. Usage: scripts/previous_release.sh [pytest arguments]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The last commit on which migration 1 was the newest.
+previous=${PREVIOUS:-ff22d55}
+here=$PWD
+place=$(mktemp -d)
+trap 'git -C "$here" worktree remove --force "$place/old" 2>/dev/null; rm -rf "$place"' EXIT
+
+if ! git cat-file -e "$previous^{commit}" 2>/dev/null; then
+    echo "commit $previous is not in this clone: fetch the whole history (git fetch --unshallow)" >&2
+    exit 1
+fi
+git worktree add --quiet --detach "$place/old" "$previous"
+# The old code applies whatever migrations lie in its folders: the new ones are laid beside its own. A function that
+# is there already stays as it was, for a migration that was applied once never changes.
+for store in sqlite postgres; do
+    for folder in migrations functions; do
+        [ -d "src/duly/stores/$store/$folder" ] || continue
+        cp --no-clobber "src/duly/stores/$store/$folder"/*.sql "$place/old/src/duly/stores/$store/$folder/"
+    done
+done
+cd "$place/old"
+# Conformance and stores: what touches the schema. Tests that look at the migrations' own files are of their time.
+PYTHONPATH="$place/old/src" "$here/.venv/bin/python" -m pytest -q -p no:cacheprovider -n "${JOBS:-2}" \
+    --deselect tests/house tests/conformance tests/stores "$@"
