@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from duly import App, Backoff, Job, Snooze
+from duly import App, Backoff, Job, Snooze, UsageError
 
 jobs = App()
 STEP = 0.02
@@ -210,6 +210,64 @@ def long_step_isolated(job: Job) -> str:
 
 
 LONG_STEPS = (long_step_on_loop, long_step_in_thread, long_step_isolated)
+
+
+# Transactions of the handler's own, open until the release.
+
+
+@jobs.task(attempts=1)
+def walks_in_a_transaction(job: Job) -> None:
+    with jobs.transaction() as connection:
+        follow_up.using(connection=connection).enqueue(1)
+        for item in job.each("items", range(3)):
+            if item == 2:
+                note("started", job)
+                until(released)
+
+
+@jobs.task(attempts=1)
+def completes_slowly(job: Job) -> None:
+    for _ in job.each("items", range(3)):
+        job.progress(1)
+    with jobs.transaction() as connection:
+        job.complete(connection=connection)
+        note("started", job)
+        until(released)
+
+
+@jobs.task(attempts=1, isolation="process")
+def completes_slowly_isolated(job: Job) -> None:
+    for _ in job.each("items", range(3)):
+        job.progress(1)
+    with jobs.transaction() as connection:
+        job.complete(connection=connection)
+        note("started", job)
+        until(released)
+
+
+# Steps where none can be.
+
+
+@jobs.task(attempts=3, backoff=SOON)
+def steps_inside(job: Job) -> None:
+    with jobs.transaction():
+        job.step("inside", lambda: act(job, "inside", 1))
+
+
+@jobs.task(attempts=3, backoff=SOON)
+async def steps_inside_on_loop(job: Job) -> None:
+    async with jobs.atransaction():
+        await job.astep("inside", partial(aact, job, "inside", 1))
+
+
+@jobs.task
+def steps_after(job: Job) -> str:
+    job.complete("done")
+    try:
+        job.step("after", lambda: act(job, "after", 1))
+    except UsageError as error:
+        note("refused" if "nothing comes after job.complete()" in str(error) else "odd", job)
+    return "too late"
 
 
 # Acknowledged at the start.

@@ -40,6 +40,7 @@ class Desk:
         self.cursors: list[tuple[str, int]] = []
         self.steps: dict[str, bytes] = {}
         self.kept = StepKept(live=True)
+        self.forgotten = 0
 
     @property
     def store(self) -> Store:
@@ -56,6 +57,9 @@ class Desk:
 
     def note_cursor(self, attempt: Attempt, name: str, position: int) -> None:
         self.cursors.append((name, position))
+
+    def forget(self, attempt: Attempt) -> None:
+        self.forgotten += 1
 
     def keep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
         if self.kept.live:

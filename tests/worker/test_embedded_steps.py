@@ -14,6 +14,7 @@ from duly.stores.open import open_store
 from duly.worker.embedded import Embedded
 from duly.worker.options import WorkerOptions
 from tests.e2e import steps_app as chores
+from tests.waiting import wait_until
 
 AnyTask = Task[..., Any]
 
@@ -39,6 +40,9 @@ class Bench:
         assert record is not None
         return record
 
+    def wait_completed(self, id: JobId) -> None:
+        wait_until(lambda: self.job(id).state is State.completed, timeout=60, what=f"the end of job {id}")
+
     def count(self, what: str) -> int:
         return chores.noted(what)
 
@@ -46,12 +50,27 @@ class Bench:
         (self._folder / "release").touch()
 
 
+@pytest.fixture
+def sqlite_bench(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    yield from _bench(sqlite_url, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def postgres_bench(postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    yield from _bench(postgres_url, tmp_path, monkeypatch)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
-def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    url = request.getfixturevalue(f"{request.param}_url")
-    monkeypatch.setenv("CHORES", str(tmp_path))
+def bench(request: pytest.FixtureRequest) -> Bench:
+    made = request.getfixturevalue(f"{request.param}_bench")
+    assert isinstance(made, Bench)
+    return made
+
+
+def _bench(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setenv("CHORES", str(folder))
     chores.jobs.client.override(url=url)
-    made = Bench(url, tmp_path)
+    made = Bench(url, folder)
     made.store.schema.migrate()
     yield made
     made.store.close()
@@ -122,3 +141,54 @@ def test_no_follow_up_outlives_a_completion_that_was_rolled_back(bench: Bench) -
     assert {bench.job(id).state for id in ids} == {State.dead}
     assert all("completion was rolled back" in (bench.job(id).reason or "") for id in ids)
     assert bench.count("followed") == 0
+
+
+def test_a_position_is_reported_while_the_handler_holds_a_transaction_with_enqueues(
+    postgres_bench: Bench,
+) -> None:
+    bench = postgres_bench
+    id = bench.put(chores.walks_in_a_transaction)
+
+    with Embedded(chores.jobs, WorkerOptions(url=bench.url)) as worker:
+        wait_until(lambda: bench.store.steps.steps(id).cursors == {"items": 2}, what="the position")
+        other = bench.put(chores.follow_up, of=1)
+        bench.wait_completed(other)
+        bench.release()
+        worker.until_idle()
+
+    assert bench.job(id).state is State.completed
+
+
+def test_nobody_waits_for_a_transaction_that_holds_a_completion(postgres_bench: Bench) -> None:
+    bench = postgres_bench
+    ids = [bench.put(task) for task in (chores.completes_slowly, chores.completes_slowly_isolated)]
+
+    with Embedded(chores.jobs, WorkerOptions(url=bench.url)) as worker:
+        wait_until(lambda: bench.count("started") == 2, what="both transactions")
+        for _ in range(3):
+            other = bench.put(chores.follow_up, of=1)
+            bench.wait_completed(other)
+        bench.release()
+        worker.until_idle()
+
+    assert {bench.job(id).state for id in ids} == {State.completed}
+
+
+def test_a_step_inside_a_transaction_on_one_file_is_refused_and_not_run_again(sqlite_bench: Bench) -> None:
+    bench = sqlite_bench
+    ids = [bench.put(task) for task in (chores.steps_inside, chores.steps_inside_on_loop)]
+
+    bench.work()
+
+    assert {bench.job(id).state for id in ids} == {State.dead}
+    assert all("outside of your transaction" in (bench.job(id).reason or "") for id in ids)
+    assert bench.count("inside") == 2
+
+
+def test_a_step_after_the_completion_is_refused_before_it_runs(bench: Bench) -> None:
+    id = bench.put(chores.steps_after)
+
+    bench.work()
+
+    assert bench.job(id).result == b'"done"'
+    assert (bench.count("refused"), bench.count("after")) == (1, 0)

@@ -96,7 +96,7 @@ def test_a_dead_token_a_bad_value_and_a_broken_driver_are_told_apart() -> None:
 
     assert kept == [
         StepKept(live=False),
-        StepKept(live=False, fault="too odd", unfit=True),
+        StepKept(live=False, fault="too odd", why="unfit"),
         StepKept(live=False, fault="RuntimeError: bug"),
     ]
 

@@ -338,7 +338,7 @@ def test_a_store_that_does_not_answer_or_take_it_is_told_apart(rig: Rig) -> None
     with pytest.raises(StoreUnreachable, match="next attempt runs it again: connection refused"):
         rig.job.step("pay", rig.does(1))
 
-    rig.desk.kept = StepKept(live=False, fault="too odd", unfit=True)
+    rig.desk.kept = StepKept(live=False, fault="too odd", why="unfit")
     with pytest.raises(StepNotKept, match="too odd"):
         rig.job.step("pay", rig.does(1))
 

@@ -33,6 +33,10 @@ class StepNotKept(PayloadError):
     """A step has run and its value cannot be stored: another attempt would run it again, so that there is none."""
 
 
+class StepInTransaction(UsageError):
+    """A step has run inside a transaction that its own write would wait for: another attempt would fare the same."""
+
+
 class Journal:
     """Of one attempt. A name stands for one step or one loop: taken twice for different work it is refused."""
 

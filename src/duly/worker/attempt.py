@@ -5,16 +5,17 @@ Mutable and shared by the slot that runs it, the watch and the pump; each field 
 
 import asyncio
 from collections.abc import Iterable
+from contextvars import copy_context
 from datetime import timedelta
 from enum import IntEnum
 from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
-from duly.client.steps import StepNotKept
+from duly.client.steps import StepInTransaction, StepNotKept
 from duly.core.decide import completed
 from duly.core.durations import compact_duration
-from duly.core.errors import LeaseLost, StoreUnreachable
+from duly.core.errors import DulyError, LeaseLost, StoreUnreachable, UsageError
 from duly.core.job import ClaimedJob, Ended, Incarnation, Progress, Steps
 from duly.core.lifecycle import State
 from duly.stores.protocol import Store
@@ -52,6 +53,9 @@ class Desk(Protocol):
     def note_extension(self, attempt: "Attempt", by: timedelta) -> None: ...
 
     def note_cursor(self, attempt: "Attempt", name: str, position: int) -> None: ...
+
+    def forget(self, attempt: "Attempt") -> None:
+        """Report nothing more of what it said."""
 
     def keep_step(self, attempt: "Attempt", name: str, value: bytes) -> StepKept:
         """Write it; blocks until the store has answered, or until the attempt must not wait any longer."""
@@ -150,7 +154,8 @@ class Attempt:
         return now >= self.deadline_at or now >= self.desk.stop_at()
 
     def progress(self, done: int, of: int | None, note: str | None) -> None:
-        self.desk.note_progress(self, Progress(self.job.id, self.job.run, done, of, note))
+        if not self.handed_over:
+            self.desk.note_progress(self, Progress(self.job.id, self.job.run, done, of, note))
 
     def extend(self, by: timedelta) -> None:
         self._check_live()
@@ -158,6 +163,11 @@ class Attempt:
         self.desk.note_extension(self, by)
 
     def steps(self) -> Steps:
+        if self.handed_over or self.committed is not None:
+            raise UsageError(
+                f"job {self.job.id} ({self.job.task}) has written its completion: nothing comes after job.complete(); "
+                "run its steps and loops before"
+            )
         if not self.acked_first:
             self._check_live()
         return self.left
@@ -168,18 +178,15 @@ class Attempt:
             return
         self._check_live()
         kept = self.desk.keep_step(self, name, value)
-        if kept.unfit:
-            raise StepNotKept(f"step {name!r} has run, but the store cannot hold its value: {kept.fault}")
         if kept.fault:
-            raise StoreUnreachable(
-                f"step {name!r} has run, but it could not be written down, so that the next attempt runs it again: "
-                f"{kept.fault}"
-            )
+            raise _step_fault(name, kept)
         if not kept.live:
             raise self._lost()
 
     async def akeep_step(self, name: str, value: bytes) -> None:
-        work = asyncio.get_running_loop().run_in_executor(None, self.keep_step, name, value)
+        # In the handler's context, where the store sees a transaction of its own that is open.
+        keep = copy_context().run
+        work = asyncio.get_running_loop().run_in_executor(None, keep, self.keep_step, name, value)
         try:
             await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -190,7 +197,7 @@ class Attempt:
             raise
 
     def cursor(self, name: str, position: int) -> None:
-        if self.acked_first:
+        if self.acked_first or self.handed_over:
             return
         self._check_live()
         self.cursors[name] = position
@@ -204,10 +211,12 @@ class Attempt:
             if self.key not in answer.acked:
                 raise self._lost()
             self.committed = ended
-        elif not desk.store.complete_on(connection, desk.incarnation, ended):
+            return
+        # What is reported of a row that the handler's transaction holds would wait for that transaction.
+        desk.forget(self)
+        if not desk.store.complete_on(connection, desk.incarnation, ended):
             raise self._lost()
-        else:
-            self.handed_over = True
+        self.handed_over = True
 
     async def acomplete(self, result: bytes | None, note: str | None, connection: Any) -> None:
         if connection is None:
@@ -216,6 +225,7 @@ class Attempt:
             await asyncio.shield(work)
             return
         ended = self._completion(result, note)
+        self.desk.forget(self)
         if not await self.desk.store.acomplete_on(connection, self.desk.incarnation, ended):
             raise self._lost()
         self.handed_over = True
@@ -234,6 +244,19 @@ class Attempt:
             "roll back and write nothing more",
             job_id=self.job.id,
         )
+
+
+def _step_fault(name: str, kept: StepKept) -> DulyError:
+    if kept.why == "unfit":
+        return StepNotKept(f"step {name!r} has run, but the store cannot hold its value: {kept.fault}")
+    if kept.why == "inside":
+        return StepInTransaction(
+            f"step {name!r} has run, but its write would wait for the transaction around it: call job.step outside of "
+            "your transaction, or do its work there and end it with job.complete(connection=)"
+        )
+    return StoreUnreachable(
+        f"step {name!r} has run, but it could not be written down, so that the next attempt runs it again: {kept.fault}"
+    )
 
 
 ROLLED_BACK: Final = "completion was rolled back"

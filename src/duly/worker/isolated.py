@@ -22,6 +22,7 @@ from duly.worker.floor import Floor, Slot
 from duly.worker.messages import (
     Done,
     Extended,
+    HandsOver,
     IsolatedReports,
     KeepStep,
     Moved,
@@ -282,6 +283,8 @@ class IsolatedGroup:
                         attempt.desk.note_cursor(attempt, name, position)
                 case KeepStep(name, value):
                     writes.begin(name, value)
+                case HandsOver():
+                    attempt.desk.forget(attempt)
                 case _ if cell.over():
                     code = cell.kill()
                     return self._crashed(attempt, code)

@@ -59,6 +59,9 @@ class RemoteDesk:
     def note_cursor(self, attempt: Attempt, name: str, position: int) -> None:
         self._parent.moved(attempt.key, name, position)
 
+    def forget(self, attempt: Attempt) -> None:
+        self._parent.hands_over()
+
     def keep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
         return self._parent.keep_step(name, value)
 

@@ -121,8 +121,8 @@ class StepKept(Struct, frozen=True, tag=True):
     live: bool
     """False without a fault: the attempt no longer owns its job."""
     fault: str = ""
-    unfit: bool = False
-    """The store cannot hold the value, as against not answering."""
+    why: Literal["away", "unfit", "inside"] = "away"
+    """Of a fault: no answer, a value the store cannot hold, or a transaction of the handler's own in the way."""
 
 
 IsolatedOrders = Prepare | Run | StepKept
@@ -157,6 +157,10 @@ class KeepStep(Struct, frozen=True, tag=True):
     value: bytes
 
 
+class HandsOver(Struct, frozen=True, tag=True):
+    """The handler writes its completion into a transaction of its own: touch the job no more."""
+
+
 class Done(Struct, frozen=True, tag=True):
     """The attempt ended, as far as the process can tell."""
 
@@ -166,4 +170,4 @@ class Done(Struct, frozen=True, tag=True):
     error: ErrorRecord | None = None
 
 
-IsolatedReports = Prepared | Progressed | Extended | Moved | KeepStep | Done
+IsolatedReports = Prepared | Progressed | Extended | Moved | KeepStep | HandsOver | Done

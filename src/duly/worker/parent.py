@@ -10,7 +10,7 @@ import msgspec
 
 from duly.core.job import JobId
 from duly.worker.channel import Channel
-from duly.worker.messages import IsolatedOrders, KeepStep, Moved, StepKept
+from duly.worker.messages import HandsOver, IsolatedOrders, KeepStep, Moved, StepKept
 
 _PAUSE: Final = 0.1
 
@@ -57,6 +57,12 @@ class Parent:
             self._teller.start()
         if not self._news.is_set():
             self._news.set()
+
+    def hands_over(self) -> None:
+        """Say no more of loops, and have the parent forget what was said."""
+        with self._noting:
+            self._cursors = {}
+        self.tell(HandsOver())
 
     def close(self) -> None:
         """Waits for an answer that is on its way, so that nobody mistakes it for another one."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from duly.client.job import Job, current
-from duly.client.steps import StepNotKept
+from duly.client.steps import StepInTransaction, StepNotKept
 from duly.core import decide
 from duly.core.classify import Verdict, classify
 from duly.core.endings import Ending, unwrap_ending
@@ -116,7 +116,7 @@ def raised(attempt: Attempt, error: BaseException, now: float) -> Ended:
 def judged(attempt: Attempt, error: BaseException, record: ErrorRecord, now: float) -> Ended:
     """An error of the handler's own: permanent or transient by the task's rules."""
     # Another attempt would do again what is done and could not be kept.
-    permanent = (*attempt.card.permanent, StepNotKept)
+    permanent = (*attempt.card.permanent, StepNotKept, StepInTransaction)
     verdict = classify(error, permanent=permanent, transient=attempt.card.transient, now=datetime.now(UTC))
     ended = decide.failed(
         attempt.job, verdict, attempt.card.policy, random.random(), record, attempt.elapsed(now)

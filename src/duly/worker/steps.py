@@ -6,6 +6,7 @@ A restart of the database must not have work repeated that is done. Knows no han
 import threading
 from typing import Final
 
+from duly.core.errors import UsageError
 from duly.core.job import Token
 from duly.stores.faults import DataFault, Transient
 from duly.stores.protocol import Store
@@ -28,13 +29,17 @@ class StepWrite:
         self._token = Token(attempt.desk.incarnation, attempt.job.id, attempt.job.run)
         self._name = name
         self._value = value
+        # As it stands now: a handler's own lock on the file would else be waited for as long as the lease is renewed.
+        self._until = min(attempt.deadline_at, attempt.desk.stop_at())
 
     def once(self, now: float) -> StepKept | None:
         """Try; None: the store did not answer, and there is time to try again."""
         try:
             return StepKept(self._store.steps.keep_step(self._token, self._name, self._value))
         except DataFault as fault:
-            return StepKept(live=False, fault=str(fault), unfit=True)
+            return StepKept(live=False, fault=str(fault), why="unfit")
+        except UsageError as error:
+            return StepKept(live=False, fault=str(error), why="inside")
         except Transient as fault:
             if self._must_end(now):
                 return StepKept(live=False, fault=str(fault))
@@ -46,11 +51,7 @@ class StepWrite:
 
     def _must_end(self, now: float) -> bool:
         attempt = self._attempt
-        return (
-            attempt.why is not None
-            or attempt.phase is not Phase.running
-            or now >= min(attempt.deadline_at, attempt.desk.stop_at())
-        )
+        return attempt.why is not None or attempt.phase is not Phase.running or now >= self._until
 
 
 def keep_step(store: Store, attempt: Attempt, name: str, value: bytes) -> StepKept:
