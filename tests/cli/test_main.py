@@ -64,6 +64,7 @@ def test_every_command_of_this_half_is_there() -> None:
     assert {path for path in EVERY if path.count(" ") == 2} == {
         *(f"duly dead {verb}" for verb in ("groups", "list", "show", "redrive", "purge")),
         *(f"duly operations {verb}" for verb in ("list", "show", "pause", "resume", "cancel")),
+        *(f"duly schedules {verb}" for verb in ("list", "run", "pause", "resume", "remove")),
         *(f"duly workers {verb}" for verb in ("list", "show", "drain")),
     }
 
