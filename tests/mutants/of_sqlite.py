@@ -113,8 +113,8 @@ FENCES = [
     ),
     Mutant(
         STORE + "claims.py",
-        "run=waiting.run + 1,",
-        "run=max(waiting.run, 1),",
+        "waiting.run + 1,",
+        "max(waiting.run, 1),",
         "every claim has a run of its own",
         ("claiming",),
     ),
@@ -252,8 +252,8 @@ TIMES = [
     ),
     Mutant(
         STORE + "claims.py",
-        "(stored[waiting.id][8] or self._tasks[waiting.task])",
-        "self._tasks[waiting.task]",
+        "(row[8] or tasks[waiting.task])",
+        "tasks[waiting.task]",
         "a job's own time to run goes before its task's",
         ("claiming",),
     ),

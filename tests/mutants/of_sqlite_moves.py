@@ -50,8 +50,8 @@ MUTANTS = [
     ),
     Mutant(
         STORE + "ends.py",
-        "        counters=end.counters,\n        # An expiry",
-        "        # An expiry",
+        "attempt.subject.after(end.counters, ",
+        "attempt.subject.after(attempt.subject.counters, ",
         "the counters sent are the counters stored",
         ("ending",),
     ),
@@ -64,8 +64,8 @@ MUTANTS = [
     ),
     Mutant(
         STORE + "ends.py",
-        "expires_at=attempt.subject.expires_at if untried else None",
-        "expires_at=attempt.subject.expires_at",
+        "attempt.subject.expires_at if untried else None)",
+        "attempt.subject.expires_at)",
         "a job that started in time does not expire",
         ("upkeep",),
     ),
