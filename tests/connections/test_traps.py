@@ -259,3 +259,17 @@ jobs.close()
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
 
     assert (done.stdout.strip(), done.stderr) == ("True", "")
+
+
+def test_a_dialect_that_cannot_carry_jobs_is_named(
+    url: str, jobs: App, send: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    # A driver that is not installed here, on a connection that is real otherwise.
+    monkeypatch.setattr(engine.dialect, "driver", "pg8000")
+    with (
+        engine.connect() as connection,
+        pytest.raises(ConnectionMismatch, match=r"\+pg8000.*postgresql\+psycopg"),
+    ):
+        send.using(connection=connection).enqueue(1)
+    engine.dispose()
