@@ -139,6 +139,29 @@ def repeats_within_one_call_are_answered_in_the_order_asked(bench: Bench) -> Non
     assert _live(bench) == 4
 
 
+def repeats_far_apart_in_one_call_are_repeats(bench: Bench) -> None:
+    asked = [new_job(idempotency=request_key(f"r{number % 1_100}")) for number in range(1_150)]
+
+    stored = bench.store.jobs.enqueue(asked)
+
+    assert [one.id for one in stored[1_100:]] == [one.id for one in stored[:50]]
+    assert {one.outcome for one in stored[1_100:]} == {Outcome.duplicate}
+    assert _live(bench) == 1_100
+
+
+def a_reused_key_far_behind_in_a_call_stores_nothing_of_it(bench: Bench) -> None:
+    known = bench.put(args=b'{"a":1}', idempotency=request_key())
+    late = new_job(args=b'{"a":2}', idempotency=request_key())
+
+    with raises(KeyReused) as caught:
+        bench.put_all([new_job(idempotency=request_key("b")), *[new_job()] * 1_100, late])
+
+    assert isinstance(caught[0], KeyReused)
+    assert (caught[0].job_id, caught[0].position) == (known, 1_101)
+    assert _live(bench) == 1
+    assert bench.ask(idempotency=request_key("b")).outcome is Outcome.created
+
+
 def a_repeat_after_retention_is_answered_from_what_was_kept(bench: Bench) -> None:
     worker = bench.worker()
     id = bench.put(args=b'{"a":1}', idempotency=request_key())
