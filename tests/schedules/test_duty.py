@@ -277,3 +277,13 @@ def test_a_job_says_in_its_handler_which_due_time_made_it(filed: App, clock: Fak
         worker.until_idle()
 
     assert seen == ["schedule:digest@2030-05-01T13:00:00Z"]
+
+
+def test_a_job_that_is_caught_up_is_not_expired_from_the_start(store: Store, clock: FakeClock) -> None:
+    put(store, replace(HOURLY, job=NewJob("default", "digest", b"{}", expires=10 * MINUTE)))
+    clock.advance(2 * 60 * MINUTE + 20 * MINUTE)
+
+    Scheduler(store).work()
+
+    (job,) = made(store)
+    assert (job.state, job.expires_at) == (State.ready, clock() + 10 * MINUTE)
