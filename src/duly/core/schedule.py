@@ -231,7 +231,9 @@ def _check_moment(moment: datetime) -> None:
     if moment.utcoffset() is None:
         raise UsageError(f"{moment!r} has no time zone; write datetime(…, tzinfo=UTC)")
     if not EARLIEST <= moment < LATEST:
-        raise UsageError(f"{moment.isoformat()} is no moment for a schedule: its year is not from 1970 to 8999")
+        raise UsageError(
+            f"{moment.isoformat()} is no moment for a schedule: its year is not from 1970 to 8999"
+        )
 
 
 def _passed(schedule: Schedule, first: datetime, now: datetime) -> tuple[tuple[datetime, ...], int, datetime]:
