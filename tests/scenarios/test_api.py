@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from duly import App, PayloadError
+from duly import App, Draft, Enqueued, PayloadError
 from duly.core.job import JobId
 from duly.core.lifecycle import Event, State
 from duly.testing.conformance import Bench
@@ -19,14 +19,14 @@ def test_a_bulk_beyond_any_parameter_limit_is_whole_or_nothing(jobs: App) -> Non
     @jobs.task
     def count(n: float) -> None: ...
 
-    def drafts(last: float) -> Iterator[object]:
+    def drafts(last: float) -> Iterator[Draft[None]]:
         yield from (count.draft(n) for n in range(MANY - 1))
         yield count.draft(last)
 
     with pytest.raises(PayloadError, match=f"draft {MANY - 1} of enqueue_many"):
-        jobs.enqueue_many(drafts(float("nan")))  # type: ignore[arg-type]
-    none = jobs.enqueue_many([])
-    stored = jobs.enqueue_many(drafts(1.0))  # type: ignore[arg-type]
+        jobs.enqueue_many(drafts(float("nan")))
+    none: list[Enqueued[None]] = jobs.enqueue_many([])
+    stored = jobs.enqueue_many(drafts(1.0))
 
     ids = [one.id for one in stored]
     records = jobs.store.inspection.lookup(ids)
