@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from duly import UsageError
-from duly.testing import DulyTest
+from duly.testing import DulyTest, standing
 from tests.testing.shop import Shop
 
 
@@ -121,10 +121,24 @@ def test_the_async_twins_look_through_an_async_transaction(duly_test: DulyTest, 
 
 
 def test_a_project_may_say_where_the_jobs_are(tmp_path: Path, shop: Shop) -> None:
-    from duly.testing.kit import standing
-
     with standing(shop.jobs, f"sqlite:///{tmp_path}/shop.db") as kit:
         shop.double.enqueue(1)
 
         assert kit.url == f"sqlite:///{tmp_path}/shop.db"
         assert (tmp_path / "shop.db").exists()
+
+
+def test_another_store_of_the_app_is_refused_until_it_stands_on_one_of_the_test(
+    duly_test: DulyTest, shop: Shop, tmp_path: Path
+) -> None:
+    eu = shop.jobs.at(f"sqlite:///{tmp_path}/production.db")
+    with pytest.raises(UsageError, match="let that stand on one, too"):
+        shop.double.using(app=eu).enqueue(1)
+
+    with standing(eu, f"sqlite:///{tmp_path}/eu.db") as eu_test:
+        shop.double.using(app=eu).enqueue(1)
+
+        duly_test.refute_enqueued(shop.double)
+        eu_test.assert_enqueued(shop.double, times=1)
+        assert eu_test.drain().completed == 1
+    assert not (tmp_path / "production.db").exists()

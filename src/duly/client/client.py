@@ -22,7 +22,7 @@ from duly.client.blocking import be_strict, refuse_blocking
 from duly.client.registry import Registry
 from duly.client.settings import Settings, resolve, without_password
 from duly.core.backoff import Backoff
-from duly.core.errors import AlreadyOpen, PayloadError, StoreUnreachable
+from duly.core.errors import AlreadyOpen, PayloadError, StoreUnreachable, UsageError
 from duly.stores.connections import ambient
 from duly.stores.faults import DataFault, Transient
 from duly.stores.open import open_store
@@ -197,6 +197,12 @@ class Client:
         if self._opener is not None:
             return self._opener()
         settings = self.settings
+        if any(other._opener is not None for other in list(_everyone) if other.registry is self.registry):
+            # A test has moved the App away from its own store, and would write into this one for real.
+            raise UsageError(
+                f"the App stands on a test's store, and its other store {without_password(settings.url)} does not; let "
+                "that stand on one, too: with duly.testing.standing(jobs.at(url), 'sqlite:///…')"
+            )
         store = open_store(
             settings.url,
             schema=settings.schema,

@@ -2,8 +2,8 @@
 
 from .clock import FakeClock
 from .jobs import job
-from .kit import DulyTest
+from .kit import DulyTest, standing
 from .performing import Drained, Ran
 from .waiting import WaitingJob
 
-__all__ = ["Drained", "DulyTest", "FakeClock", "Ran", "WaitingJob", "job"]
+__all__ = ["Drained", "DulyTest", "FakeClock", "Ran", "WaitingJob", "job", "standing"]
