@@ -293,3 +293,53 @@ def test_backoff_goes_by_the_clock(duly_test: DulyTest, shop: Shop) -> None:
     late = duly_test.drain(raising=False)
 
     assert (early.ran, late.ran) == (0, 1)
+
+
+def test_a_paused_queue_ends_a_drain_too(duly_test: DulyTest, shop: Shop) -> None:
+    shop.double.enqueue(1)
+    duly_test.app.operate.pause("default", reason="incident")
+    assert duly_test.drain().ran == 0
+
+    duly_test.app.operate.resume("default", reason="over")
+
+    assert duly_test.drain().completed == 1
+
+
+def test_what_expired_by_the_clock_does_not_run(duly_test: DulyTest, shop: Shop) -> None:
+    shop.double.using(expires="1h").enqueue(1)
+
+    duly_test.clock.advance("2h")
+
+    assert duly_test.drain().ran == 0
+    assert duly_test.enqueued() == []
+
+
+def test_follow_ups_run_in_the_same_drain(duly_test: DulyTest, shop: Shop) -> None:
+    shop.double.using(then=[shop.double.draft(7)]).enqueue(1)
+
+    assert duly_test.drain().completed == 2
+    assert [ran.arguments for ran in duly_test.ran()] == [{"number": 1}, {"number": 7}]
+
+
+def test_a_drain_that_is_cancelled_takes_its_handler_along_and_hands_the_job_back(
+    duly_test: DulyTest, shop: Shop
+) -> None:
+    async def main() -> None:
+        began = asyncio.Event()
+
+        @shop.jobs.task
+        async def hang() -> None:
+            began.set()
+            await asyncio.Event().wait()
+
+        await hang.aenqueue()
+        drain = asyncio.create_task(duly_test.adrain())
+        await asyncio.wait_for(began.wait(), 30)
+        drain.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await drain
+
+    asyncio.run(main())
+
+    (job,) = duly_test.enqueued()
+    assert (job.record.state, job.record.counters.failed) == (State.ready, 0)
