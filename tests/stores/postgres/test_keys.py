@@ -1,5 +1,6 @@
 """Keys among many writers: races for one key, open transactions that hold one, and who never waits for them."""
 
+import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +12,12 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from duly.core.defaults import KEEP_KEYS, KEEP_VERSIONS
 from duly.core.errors import KeyReused
-from duly.core.job import JobId, NewJob, Stored, UniqueKey
+from duly.core.filters import Filter
+from duly.core.job import ClaimedJob, JobId, NewJob, Stored, UniqueKey
 from duly.core.keys import idempotency_digest, unique_digest
 from duly.core.lifecycle import Event, Outcome, State
 from duly.core.names import key_of, suspect_key
@@ -241,6 +244,69 @@ def test_a_deadlock_of_two_callers_reaches_one_of_them_unchanged(store: Postgres
 
     assert len(faults) == 1
     assert left(store) == 2
+
+
+TWO_LIVE = """
+select j.unique_key from duly.job j
+ where exists (select 1 from duly.ready r where r.id = j.id and (j.unique_live or r.run = 0))
+    or exists (select 1 from duly.scheduled s where s.id = j.id and (j.unique_live or s.run = 0))
+    or exists (select 1 from duly.claimed c where c.id = j.id and j.unique_live)
+ group by 1 having count(*) > 1
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("postgres", [15, 18], indirect=True)
+def test_no_key_ever_has_two_jobs_whoever_enqueues_ends_redrives_and_sweeps(
+    open_store: Open, url: str
+) -> None:
+    stores = [open_store() for _ in range(5)]
+    choose = random.Random(7)
+    broken: list[object] = []
+    done = threading.Event()
+
+    def some() -> list[NewJob]:
+        numbers = [choose.randrange(8) for _ in range(3)]
+        return [job(f"{n}", live=n % 2 == 0, replace=choose.random() < 0.3) for n in numbers]
+
+    def produce(store: PostgresStore) -> None:
+        for _ in range(120):
+            store.jobs.enqueue([replace(one, then=tuple(some()[:1])) for one in some()])
+
+    def work(store: PostgresStore) -> None:
+        me, held = worker(store), list[ClaimedJob]()
+        for turn in range(250):
+            event = (Event.complete, Event.bury, Event.fail, Event.interrupt)[turn % 4]
+            held = list(store.jobs.exchange(me, [ended(one, event) for one in held], request(4)).claimed)
+        store.jobs.exchange(me, [ended(one) for one in held], None)
+
+    def operate(store: PostgresStore) -> None:
+        try:
+            for _ in range(60):
+                ids = [record.id for record in store.inspection.page(Filter(), limit=40).jobs]
+                store.operator.redrive(ids[::2], "ann", "torture")
+                store.operator.cancel(ids[1::5], "ann", "torture")
+                store.operator.run_now(ids[::3], "ann", "torture")
+                store.upkeep.sweep(MINUTE, 3, MINUTE)
+                store.upkeep.promote()
+        finally:
+            done.set()
+
+    def watch() -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            while not done.is_set():
+                broken.extend(connection.execute(TWO_LIVE).fetchall())
+
+    together(
+        partial(produce, stores[0]),
+        partial(produce, stores[1]),
+        partial(work, stores[2]),
+        partial(work, stores[3]),
+        partial(operate, stores[4]),
+        watch,
+    )
+
+    assert not broken
 
 
 ISOLATIONS = [psycopg.IsolationLevel.REPEATABLE_READ, psycopg.IsolationLevel.SERIALIZABLE]

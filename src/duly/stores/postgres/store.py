@@ -84,7 +84,10 @@ class PostgresStore:
         """A psycopg connection of ours, in a READ COMMITTED transaction that commits at the block's end."""
         with self._database.transaction() as connection:
             ambient.joined(connection, self.url)
-            yield connection
+            try:
+                yield connection
+            finally:
+                ambient.left(connection)
 
     @asynccontextmanager
     async def atransaction(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:

@@ -6,6 +6,7 @@ language plpgsql as $$
 declare
     v_ids bigint[];
     v_last bigint;
+    v_tids tid[];
     v_walked int;
 begin
     select array_agg(x.id) filter (where x.free), max(x.id), count(*) into v_ids, v_last, v_walked
@@ -20,8 +21,13 @@ begin
     insert into sweep (name, last_at, position)
     values ('left keys', p_now, case when v_walked = 5000 then v_last else 0 end)
         on conflict (name) do update set last_at = excluded.last_at, position = excluded.position;
-    if v_ids is not null then
-        perform free_unique_1(v_ids, true);
+    if v_ids is null then
+        return;
     end if;
+    -- A redrive may take a key for the same job again: locked first, looked at again, then deleted.
+    v_tids := array(
+        select x.tid from unnest(v_ids) as u (id) cross join lateral (
+            select k.ctid as tid from unique_key k where k.id = u.id for update skip locked) x);
+    delete from unique_key k where k.ctid = any(v_tids) and not (key_holder_1(k.id, k.run, k.live, null)).taken;
 end
 $$;

@@ -9,18 +9,19 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off s
 set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
-    v_ids bigint[] := p_ids;
+    v_ids bigint[];
     v_won bigint[] := '{}';
     v_moved bigint[];
     v_job record;
-    v_told record;
 begin
     perform require_read_committed_1();
-    perform 1 from unnest(p_ids) as u (id) cross join lateral (select 1 from dead d where d.id = u.id for update) x;
-    perform 1 from unnest(p_ids) as u (id) cross join lateral (
-        select 1 from finished f where f.id = u.id and f.status in ('cancelled', 'skipped') for update) x;
+    -- From here on only these: what becomes final meanwhile has not been asked for its key.
+    v_ids := array(select d.id from unnest(p_ids) as u (id) cross join lateral (
+        select d.id from dead d where d.id = u.id for update) d)
+        || array(select f.id from unnest(p_ids) as u (id) cross join lateral (
+        select f.id from finished f where f.id = u.id and f.status in ('cancelled', 'skipped') for update) f);
     for v_job in
-        select j.id, j.unique_key, j.unique_live, x.run from unnest(p_ids) as u (id)
+        select j.id, j.unique_key, j.unique_live, x.run from unnest(v_ids) as u (id)
          cross join lateral (
             select j.id, j.unique_key, j.unique_live from job j where j.id = u.id and j.extras & 4 <> 0 offset 0) j
          cross join lateral (
@@ -29,8 +30,7 @@ begin
             select f.run from finished f where f.id = j.id and f.status in ('cancelled', 'skipped')) x
          order by j.unique_key, j.id
     loop
-        v_told := take_unique_1(v_job.unique_key, v_job.id, v_job.run, v_job.unique_live, false, v_won, false, v_now);
-        if v_told.holder is not null then
+        if not retake_unique_1(v_job.unique_key, v_job.id, v_job.run, v_job.unique_live, v_won, v_now) then
             v_ids := array_remove(v_ids, v_job.id);
         else
             v_won := v_won || v_job.id;

@@ -10,8 +10,7 @@ create function {schema}.take_unique_1(
 language plpgsql as $$
 declare
     v_had record;
-    v_place int;
-    v_taken boolean;
+    v_at record;
 begin
     loop
         holder := null;
@@ -23,33 +22,25 @@ begin
         select k.id, k.run, k.live into v_had from unique_key k where k.key = p_key;
         continue when not found;
         if v_had.id = any(p_fresh) then
-            v_place := 0;
-            v_taken := true;
+            select 0 as place, true as taken into v_at;
         else
-            select x.place, v_had.id <> p_id and (v_had.live or x.place < 4 and x.run = v_had.run)
-                   and (x.expires_at <= p_now) is not true
-              into v_place, v_taken
-              from (select 1 as place, r.run, r.expires_at from ready r where r.id = v_had.id
-                     union all
-                    select 2, s.run, s.expires_at from scheduled s where s.id = v_had.id
-                     union all
-                    select 3, b.run, b.expires_at from blocked b where b.id = v_had.id
-                     union all
-                    select 4, c.run, null from claimed c where c.id = v_had.id) x;
+            v_at := key_holder_1(v_had.id, v_had.run, v_had.live, p_now);
         end if;
-        if v_taken and not (p_replace and v_place < 4) then
-            if p_lock and v_place between 1 and 3 then
-                -- Gone meanwhile: look again where it is now.
-                continue when not hold_waiting_1(v_had.id, v_place, false);
-            end if;
+        if v_at.taken and not (p_replace and v_at.place < 4) then
+            -- Gone meanwhile: look again where it is now.
+            continue when p_lock and v_at.place between 1 and 3 and not hold_waiting_1(v_had.id, v_at.place, false);
             holder := v_had.id;
             return;
         end if;
-        if v_taken then
-            if v_place > 0 then
-                continue when not hold_waiting_1(v_had.id, v_place, true);
-            end if;
+        if v_at.taken then
+            continue when v_at.place > 0 and not hold_waiting_1(v_had.id, v_at.place, true);
             replaced := v_had.id;
+        else
+            -- A redrive may just be taking the key for its holder again: with the key locked, look once more.
+            perform 1 from unique_key k where k.key = p_key and k.id = v_had.id for update;
+            continue when not found;
+            v_at := key_holder_1(v_had.id, v_had.run, v_had.live, p_now);
+            continue when v_at.taken;
         end if;
         update unique_key k set id = p_id, run = p_run, live = p_live where k.key = p_key and k.id = v_had.id;
         if found then

@@ -120,7 +120,9 @@ create index schedule_next on {schema}.schedule (next_at, name);
 -- include: functions/replace_waiting_1.sql
 -- include: functions/hold_waiting_1.sql
 -- include: functions/take_idempotency_1.sql
+-- include: functions/key_holder_1.sql
 -- include: functions/take_unique_1.sql
+-- include: functions/retake_unique_1.sql
 -- include: functions/store_jobs_1.sql
 -- include: functions/follow_spec_1.sql
 -- include: functions/follow_keyed_1.sql
