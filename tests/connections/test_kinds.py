@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from duly import App, ConnectionMismatch, Enqueued, State
+from duly import App, ConnectionMismatch, Enqueued, KeyReused, Outcome, State
 from duly.core.decide import completed
 from duly.core.job import ClaimedJob, ClaimRequest, Ended, Incarnation, JobId, QueueClaim, WorkerInfo
 from duly.core.keys import once_digest
@@ -194,6 +194,36 @@ def test_cancel_lookup_and_once_belong_to_the_transaction(jobs: App, caller: Cal
         (True, State.cancelled, State.cancelled),
     ]
     assert not store.keys.once(key, KEEP)
+
+
+def test_keys_follow_ups_and_their_refusals_leave_the_transaction_usable(jobs: App, caller: Caller) -> None:
+    key = f"order:{next(_numbers)}"
+    after = task_of(jobs).using(delay="1h")
+    said = task_of(jobs).using(
+        idempotency_key=key,
+        unique_key=key,
+        version=3,
+        then=[after.draft(7)],
+        on_dead=[after.draft(8)],
+        tags=["a"],
+    )
+
+    def put(order: int) -> Enqueued[None]:
+        return caller.hand_in(
+            lambda connection: said.using(connection=connection).enqueue(order),
+            lambda connection: said.using(connection=connection).aenqueue(order),
+        )
+
+    caller.begin()
+    first, again = put(1), put(1)
+    with pytest.raises(KeyReused) as told:
+        put(2)
+    last = enqueue(jobs, caller, 3)
+    caller.commit()
+
+    assert (first.outcome, again.outcome, again.id) == (Outcome.created, Outcome.duplicate, first.id)
+    assert told.value.job_id == first.id
+    assert [state(jobs, one.id) for one in (first, last)] == [State.ready] * 2
 
 
 def test_what_is_read_on_it_is_what_the_store_reads(jobs: App, caller: Caller) -> None:

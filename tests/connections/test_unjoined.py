@@ -216,3 +216,41 @@ async def test_an_async_transaction_of_the_apps_own_is_seen(url: str, jobs: App,
             else pytest.raises(UsageError)
         ):
             await send.aenqueue(2)
+
+
+@ON_SQLITE
+def test_a_pooled_connection_that_another_thread_has_by_now_is_not_mine(
+    url: str, jobs: App, send: Any
+) -> None:
+    engine = sqlalchemy.create_engine(url, pool_size=1, max_overflow=0)
+    mine, done = threading.Event(), threading.Event()
+    with Session(engine) as session, session.begin():
+        send.using(connection=session).enqueue(1)
+
+    def other() -> None:
+        with Session(engine) as session:
+            session.execute(text("insert into orders values (0)"))
+            mine.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert mine.wait(30)
+    read = jobs.store.inspection.counts()
+    try:
+        # Refused at once, if it were taken for this thread's own; else it waits its turn.
+        threading.Timer(0.5, done.set).start()
+        stored = send.using(connection=OWN).enqueue(2)
+    finally:
+        done.set()
+        thread.join()
+
+    assert read
+    assert not stored.pending
+    engine.dispose()
+
+
+@ON_SQLITE
+def test_every_write_beside_an_own_session_is_refused_at_once(jobs: App, send: Any, session: Session) -> None:
+    with pytest.raises(UsageError, match=r"would wait for it.*test_unjoined\.py:\d+"):
+        jobs.operate.pause("default")

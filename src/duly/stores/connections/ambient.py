@@ -50,6 +50,8 @@ _joined: Final[weakref.WeakKeyDictionary[Any, _Mark]] = weakref.WeakKeyDictionar
 _guard: Final = threading.Lock()
 _HERE: Final = frozenset({"", "localhost", "127.0.0.1", "::1"})
 _PORT: Final = 5432
+BEGUN: Final = frozenset({2, 3})
+"""libpq's PQTRANS_INTRANS and PQTRANS_INERROR. A connection that is busy is in the hands of another thread."""
 _ASKED: Final = frozenset({"psycopg", "asyncpg", "aiosqlite"})
 """Whose connections are looked at themselves; the others have ways of their own."""
 
@@ -59,6 +61,12 @@ def joined(connection: object, url: str) -> None:
     if _library(connection) is not None:
         with _guard:
             _joined[connection] = _Mark(Owner(), place_of(url))
+
+
+def left(connection: object) -> None:
+    """Forget one whose transaction is over and that others may use from now on."""
+    with _guard:
+        _joined.pop(connection, None)
 
 
 def watch() -> None:
@@ -129,7 +137,7 @@ def _library(connection: object) -> str | None:
 def _is_open(connection: Any) -> bool:
     match _library(connection):
         case "psycopg":
-            return not connection.closed and bool(connection.info.transaction_status)
+            return not connection.closed and connection.info.transaction_status in BEGUN
         case "asyncpg":
             return not connection.is_closed() and bool(connection.is_in_transaction())
         case _:

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, Engine
 
-from duly.stores.connections.ambient import Owner, Place, file_place, server_place
+from duly.stores.connections.ambient import BEGUN, Owner, Place, file_place, server_place
 
 _begun: Final[WeakKeyDictionary[Connection, Owner]] = WeakKeyDictionary()
 _guard: Final = threading.Lock()
@@ -37,7 +37,7 @@ def in_transaction(connection: Connection) -> bool:
         case "pysqlite" | "aiosqlite":
             return bool(driver.in_transaction)
         case "psycopg" | "psycopg_async":
-            return bool(driver.info.transaction_status)
+            return driver.info.transaction_status in BEGUN
     return False
 
 

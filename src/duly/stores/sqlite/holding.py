@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from functools import cache
 
 from duly.core.errors import UsageError
+from duly.stores.connections import ambient
 from duly.stores.sqlite import suspects
 
 
@@ -50,6 +51,8 @@ class Holding:
                 f"this code runs inside transaction() on {self._path} and would wait for itself; "
                 f"pass connection= with the connection that transaction() gave{_here()}"
             )
+        if ambient.unjoined(f"sqlite:///{self._path}") is not None:
+            raise self._own_transaction()
         known = self._connections()
         if not known:
             return

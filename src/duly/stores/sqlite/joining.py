@@ -28,12 +28,18 @@ class Joining:
 
     def write(self, connection: object, act: Act[T]) -> tuple[T, bool]:
         """What `act` answered, and whether it hangs on the caller's commit; in autocommit it is committed by now."""
-        return kind_of(connection).on_file(connection, partial(self._write, act=act))
+        answer, pending = kind_of(connection).on_file(connection, partial(self._write, act=act))
+        # Of the others their libraries tell, whose pools may lend the connection to another thread next.
+        if pending and isinstance(connection, sqlite3.Connection):
+            self._database.holding.joined(connection)
+        return answer, pending
 
     async def awrite(self, connection: object, act: Act[T]) -> tuple[T, bool]:
         """As `write`, for async code."""
         answer, pending = await kind_of(connection).aon_file(connection, partial(self._write, act=act))
-        if pending:
+        if pending and isinstance(connection, sqlite3.Connection):
+            self._database.holding.joined(connection)
+        elif pending:
             ambient.joined(connection, f"sqlite:///{self._database.path}")
         return answer, pending
 
@@ -59,9 +65,7 @@ class Joining:
                 answer = act(session)
             finally:
                 session.close()
-        if pending:
-            database.holding.joined(theirs)
-        elif session.rings:
+        if session.rings and not pending:
             database.wake.bump()
         return answer, pending
 
