@@ -322,7 +322,7 @@ def _numbered(job: Job, number: int, before: int) -> int:
 def link(job: Job, lead: int, number: int) -> int:
     """One link of a chain whose next is stored with it."""
     note(f"lead {lead} link {number}", job)
-    time.sleep(STEP)
+    time.sleep(5 * STEP)
     return number
 
 
