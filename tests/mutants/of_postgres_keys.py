@@ -28,13 +28,13 @@ KEYS = [
     ),
     Mutant(
         FUNCTIONS + "take_unique_1.sql",
-        "if v_taken and not (p_replace and v_place < 4) then",
-        "if v_taken and not p_replace then",
+        "if v_at.taken and not (p_replace and v_at.place < 4) then",
+        "if v_at.taken and not p_replace then",
         "a running job is not replaced",
         ("replacing",),
     ),
     Mutant(
-        FUNCTIONS + "take_unique_1.sql",
+        FUNCTIONS + "key_holder_1.sql",
         "and (x.expires_at <= p_now) is not true",
         "",
         "an expired job holds no key",
@@ -42,7 +42,7 @@ KEYS = [
     ),
     Mutant(
         FUNCTIONS + "take_unique_1.sql",
-        "continue when not hold_waiting_1(v_had.id, v_place, false);",
+        "continue when p_lock and v_at.place between 1 and 3 and not hold_waiting_1(v_had.id, v_at.place, false);",
         "null;",
         "a duplicate in a transaction keeps its job from running before the commit",
         ("contending",),
@@ -52,13 +52,6 @@ KEYS = [
         "and (p_any or not k.live) for update skip locked",
         "for update skip locked",
         "a key of scope live outlasts the claim",
-        ("uniqueness",),
-    ),
-    Mutant(
-        FUNCTIONS + "finish_waiting_2.sql",
-        "    perform free_unique_1(p_ids, true);\n",
-        "",
-        "a cancelled job gives its key back",
         ("uniqueness",),
     ),
     Mutant(
