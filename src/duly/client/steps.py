@@ -6,7 +6,7 @@ Writes nothing; that is the port's.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from functools import partial
 from inspect import isawaitable, iscoroutine, iscoroutinefunction, unwrap
 from itertools import islice
@@ -116,7 +116,8 @@ class Journal:
 
 def each(items: Iterable[T], done: int, moved: Callable[[int], None]) -> Generator[T, None, None]:
     """The items after the first `done`. One counts as done when the next is asked for, or the end is found."""
-    rest: Iterator[T] = iter(items[done:]) if isinstance(items, range) else islice(items, done, None)
+    # A range is entered in the middle without walking there.
+    rest: Iterable[Any] = items[done:] if isinstance(items, range) else islice(items, done, None)
     for item in rest:
         yield item
         done += 1
