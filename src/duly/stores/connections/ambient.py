@@ -87,7 +87,7 @@ def unjoined(url: str) -> str | None:
 
 def _found() -> Iterator[tuple[str, Place | None]]:
     with _guard:
-        known = list(_joined.items())
+        known = list(_joined.items()) if _joined else ()
     for connection, mark in known:
         if mark.owner.is_here and _is_open(connection):
             yield class_of(connection), mark.place

@@ -44,7 +44,7 @@ def in_transaction(connection: Connection) -> bool:
 def open_here() -> Iterator[tuple[str, Place | None]]:
     """The class and the place of each transaction that this thread or task has open in its database."""
     with _guard:
-        known = list(_begun.items())
+        known = list(_begun.items()) if _begun else ()
     for connection, owner in known:
         if owner.is_here and not (connection.closed or connection.invalidated) and in_transaction(connection):
             yield "a session or connection of SQLAlchemy", _place(connection.engine.url)
