@@ -372,7 +372,7 @@ def test_a_reused_key_in_a_later_thousand_takes_back_the_earlier_ones(store: Pos
 
 def test_an_end_does_not_wait_for_a_key_that_its_follow_up_needs(store: PostgresStore, url: str) -> None:
     me = worker(store)
-    (parent,) = store.jobs.enqueue([NewJob("default", "ok", b"{}", then=(job("wanted"), job("free")))])
+    (parent,) = store.jobs.enqueue([NewJob("default", "ok", b"{}", then=(job("free"), job("wanted")))])
     (held,) = claim(store, me)
     with another(url) as user:
         store.enqueue_on(user, [job("wanted")])
@@ -389,6 +389,48 @@ def test_an_end_does_not_wait_for_a_key_that_its_follow_up_needs(store: Postgres
     sweep_until(store, lambda: store.inspection.counts()[0].ready == 1)
     (paid,) = claim(store, me, 10)
     assert {follow.correlation_id, paid.correlation_id} == {str(parent.id)}
+
+
+def test_many_ends_wait_once_for_a_key_that_all_their_follow_ups_need(store: PostgresStore, url: str) -> None:
+    me = worker(store)
+    parent = NewJob("default", "ok", b"{}", then=(job("wanted"),))
+    store.jobs.enqueue([parent] * 8)
+    held = claim(store, me, 8)
+    with another(url) as user:
+        store.enqueue_on(user, [job("wanted")])
+
+        answer = store.jobs.exchange(me, [ended(one) for one in held], None)
+
+        assert len(answer.acked) == 8
+        assert owed(store) == 8
+        user.commit()
+
+    # The user's own job stands for all of them.
+    sweep_until(store, lambda: owed(store) == 0)
+    assert [count.ready for count in store.inspection.counts()] == [1]
+
+
+def owed(store: PostgresStore) -> int:
+    with store.transaction() as connection:
+        row = connection.execute("select count(*) from duly.owed").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_redrive_does_not_wait_for_the_transaction_that_takes_its_key(
+    store: PostgresStore, url: str
+) -> None:
+    me = worker(store)
+    (first,) = store.jobs.enqueue([job(live=True)])
+    (held,) = claim(store, me)
+    store.jobs.exchange(me, [ended(held, Event.bury)], None)
+    with another(url) as user:
+        store.enqueue_on(user, [job(live=True)])
+
+        assert store.operator.redrive([first.id], "ann", "fixed") == []
+
+        user.rollback()
+    assert store.operator.redrive([first.id], "ann", "fixed") == [first.id]
 
 
 def sweep_until(store: PostgresStore, seen: Any) -> None:

@@ -80,9 +80,9 @@ def looking_up(ids: Sequence[JobId]) -> Call[list[JobRecord | None]]:
     return Call("lookup_jobs", {"ids": words(sorted(set(ids)))}, read)
 
 
-def taking_once(digest: bytes, keep: timedelta, *, now: datetime | None) -> Call[bool]:
+def taking_once(digest: bytes, keep: timedelta, *, own: bool, now: datetime | None) -> Call[bool]:
     """True the first time within `keep`."""
-    parameters = {"key": digest, "keep": columns.seconds(keep), "now": now}
+    parameters = {"key": digest, "keep": columns.seconds(keep), "own": own, "now": now}
     return Call("take_once", parameters, _truth)
 
 

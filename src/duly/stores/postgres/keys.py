@@ -25,7 +25,7 @@ class PostgresKeys:
         return KeptAnswer(id, State(status), utc(ended_at), result, reason)
 
     def once(self, digest: bytes, keep: timedelta) -> bool:
-        call = calls.taking_once(digest, keep, now=self._database.now())
+        call = calls.taking_once(digest, keep, own=True, now=self._database.now())
         return call.read(self._database.call(call.name, call.parameters))
 
     def unused_blobs(self, references: Sequence[str]) -> list[str]:

@@ -139,10 +139,12 @@ class PostgresStore:
         return (await self._aon(connection, calls.looking_up(ids)))[0]
 
     def once_on(self, connection: Any, digest: bytes, keep: timedelta) -> bool:
-        return self._on(connection, calls.taking_once(digest, keep, now=self._database.now()))[0]
+        return self._on(connection, calls.taking_once(digest, keep, own=False, now=self._database.now()))[0]
 
     async def aonce_on(self, connection: Any, digest: bytes, keep: timedelta) -> bool:
-        return (await self._aon(connection, calls.taking_once(digest, keep, now=self._database.now())))[0]
+        return (
+            await self._aon(connection, calls.taking_once(digest, keep, own=False, now=self._database.now()))
+        )[0]
 
     def advance_on(
         self, connection: Any, name: str, expected: datetime, next_at: datetime, last_at: datetime, fired: int

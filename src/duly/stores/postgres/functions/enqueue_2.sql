@@ -2,7 +2,7 @@
 -- asked; no row at all when one of the holders is no longer live; one row of outcome `reused`, with the place of the job and
 -- the number of the key's, when an idempotency key came with other arguments: then nothing is stored, and a caller's
 -- transaction can go on.
--- Lock: with p_own, the holder's claimed row FOR KEY SHARE; then those of store_jobs_1. Index: claimed_id and those of
+-- Lock: with p_own, the holder's claimed row FOR KEY SHARE; then those of store_jobs_1, for 10 s at most. Index: claimed_id and those of
 -- store_jobs_1. Differs: SQLite takes ids from its sequence row.
 create function {schema}.enqueue_2(
     p_specs jsonb, p_args bytea[], p_holder_incarnations bigint[], p_holder_ids bigint[], p_holder_runs int[], p_own boolean,
@@ -23,6 +23,8 @@ declare
 begin
     if p_own then
         perform require_read_committed_1();
+        -- Sooner than the connection loses its patience.
+        perform set_config('lock_timeout', '10s', true);
         perform 1 from unnest(p_holder_incarnations, p_holder_ids, p_holder_runs) as h (incarnation, id, run)
           cross join lateral (
             select 1 from claimed c where c.incarnation = h.incarnation and c.id = h.id and c.run = h.run for key share) held;

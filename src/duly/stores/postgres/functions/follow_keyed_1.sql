@@ -1,8 +1,7 @@
 -- Enqueues one follow-up that has keys. When its idempotency key was used for other arguments, nothing is enqueued and the
--- parent's note says so. When another transaction holds one of the keys for longer than a moment, the follow-up is owed:
--- ends wait for no caller's transaction, the sweep pays later.
--- Lock: those of store_jobs_1, for 50 ms at most. Index: follow_pkey, owed_pkey. Differs: SQLite has one writer.
-create function {schema}.follow_keyed_1(p_id bigint, p_kind int, p_position int, p_own boolean, p_now timestamptz) returns void
+-- parent's note says so. False when another transaction holds one of the keys for longer than a moment.
+-- Lock: those of store_jobs_1, for 50 ms at most. Index: follow_pkey. Differs: SQLite has one writer.
+create function {schema}.follow_keyed_1(p_id bigint, p_kind int, p_position int, p_own boolean, p_now timestamptz) returns boolean
 language plpgsql set lock_timeout = '50ms' as $$
 declare
     v_spec jsonb := (
@@ -17,7 +16,8 @@ begin
         update finished f set note = concat_ws('; ', f.note, v_note) where f.id = p_id;
         update dead d set note = concat_ws('; ', d.note, v_note) where d.id = p_id;
     end if;
+    return true;
 exception when lock_not_available or deadlock_detected then
-    insert into owed (id, kind, position) values (p_id, p_kind, p_position) on conflict do nothing;
+    return false;
 end
 $$;

@@ -1,10 +1,13 @@
 -- Enqueues what follows jobs that have just completed (`then`) or gone dead (`on_dead`), in the order in which it was given.
--- Lock: those of store_jobs_1 and follow_keyed_1. Index: follow_pkey. Differs: SQLite has one writer.
+-- Ends wait for no caller's transaction: from the first key on that somebody holds, those with keys are owed, and the sweep
+-- pays later.
+-- Lock: those of store_jobs_1 and follow_keyed_1. Index: follow_pkey, owed_pkey. Differs: SQLite has one writer.
 create function {schema}.follow_up_1(p_ids bigint[], p_states text[], p_own boolean, p_now timestamptz) returns void
 language plpgsql as $$
 declare
     v_specs jsonb;
     v_keyed record;
+    v_paid boolean := true;
 begin
     select jsonb_agg(follow_spec_1(f.id, f.spec) order by u.place, f.position) into v_specs
       from unnest(p_ids, p_states) with ordinality as u (id, state, place)
@@ -18,7 +21,10 @@ begin
           join follow f on f.id = u.id and f.kind = case u.state when 'completed' then 1 when 'dead' then 2 end
          where f.spec ?| '{idempotency,unique}' order by u.place, f.position
     loop
-        perform follow_keyed_1(v_keyed.id, v_keyed.kind, v_keyed.position, p_own, p_now);
+        v_paid := v_paid and follow_keyed_1(v_keyed.id, v_keyed.kind, v_keyed.position, p_own, p_now);
+        if not v_paid then
+            insert into owed (id, kind, position) values (v_keyed.id, v_keyed.kind, v_keyed.position);
+        end if;
     end loop;
 end
 $$;

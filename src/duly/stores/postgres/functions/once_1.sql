@@ -1,6 +1,6 @@
 -- Takes a key for so many seconds; true the first time within them.
--- Lock: another transaction's uncommitted key is waited for. Index: once_pkey. Differs: SQLite has one writer.
-create function {schema}.once_1(p_key bytea, p_keep float8, p_now timestamptz) returns boolean
+-- Lock: another transaction's uncommitted key is waited for, with p_own for 10 s at most. Index: once_pkey. Differs: SQLite has one writer.
+create function {schema}.once_1(p_key bytea, p_keep float8, p_own boolean, p_now timestamptz) returns boolean
 language plpgsql security definer
 set search_path = {schema}, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -10,6 +10,10 @@ declare
     v_until timestamptz := least(v_now + p_keep * interval '1 second', '9999-01-01Z');
     v_had timestamptz;
 begin
+    if p_own then
+        -- Sooner than the connection loses its patience.
+        perform set_config('lock_timeout', '10s', true);
+    end if;
     loop
         insert into once (key, until) values (p_key, v_until) on conflict (key) do nothing;
         if found then

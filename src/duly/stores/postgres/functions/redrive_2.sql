@@ -13,6 +13,8 @@ declare
     v_won bigint[] := '{}';
     v_moved bigint[];
     v_job record;
+    v_got boolean;
+    v_held int := 0;
 begin
     perform require_read_committed_1();
     -- From here on only these: what becomes final meanwhile has not been asked for its key.
@@ -30,10 +32,13 @@ begin
             select f.run from finished f where f.id = j.id and f.status in ('cancelled', 'skipped')) x
          order by j.unique_key, j.id
     loop
-        if not retake_unique_1(v_job.unique_key, v_job.id, v_job.run, v_job.unique_live, v_won, v_now) then
-            v_ids := array_remove(v_ids, v_job.id);
-        else
+        -- Somebody's open transaction is not waited for again and again.
+        v_got := v_held < 20 and retake_unique_1(v_job.unique_key, v_job.id, v_job.run, v_job.unique_live, v_won, v_now);
+        if v_got then
             v_won := v_won || v_job.id;
+        else
+            v_ids := array_remove(v_ids, v_job.id);
+            v_held := v_held + (v_got is null)::int;
         end if;
     end loop;
     with gone as (
