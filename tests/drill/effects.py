@@ -51,8 +51,8 @@ def write_effect(connection: Any, kind: str, n: int) -> None:
 
 
 def die_once(job: Job, n: int) -> None:
-    """A third of the jobs kill their own process here, in their first attempt."""
-    if job.attempt == 1 and n % 3 == 0:
+    """One in ten jobs kills its own process here, in its first attempt."""
+    if job.attempt == 1 and n % 400 < 40:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
