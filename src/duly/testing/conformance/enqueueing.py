@@ -309,6 +309,17 @@ def an_enqueue_in_a_transaction_that_rolls_back_never_existed(bench: Bench) -> N
     assert sum(count.scheduled for count in bench.store.inspection.counts()) == 0
 
 
+def a_lookup_in_a_transaction_sees_what_it_has_enqueued(bench: Bench) -> None:
+    known = bench.put()
+    with bench.store.transaction() as connection:
+        stored = bench.store.enqueue_on(connection, [new_job(), new_job(delay=HOUR)])
+        ids = [known, *(answer.id for answer in stored)]
+        seen = bench.store.lookup_on(connection, [*ids, NO_SUCH_JOB])
+
+    assert [row and row.state for row in seen] == [State.ready, State.ready, State.scheduled, None]
+    assert seen[:3] == bench.store.inspection.lookup(ids)
+
+
 def a_former_holder_is_refused_in_a_transaction_too(bench: Bench) -> None:
     worker = bench.worker()
     parent = bench.put()

@@ -396,6 +396,26 @@ def once_in_a_transaction_that_rolls_back_never_was(bench: Bench) -> None:
     assert not bench.store.keys.once(key, DAY)
 
 
+def once_waits_for_a_transaction_that_asked_before(bench: Bench) -> None:
+    for commit in (True, False):
+        _once_beside(bench, bench.another(), once_digest(f"commit {commit}"), commit=commit)
+
+
+def _once_beside(bench: Bench, other: Store, key: bytes, *, commit: bool) -> None:
+    def first() -> bool:
+        with suppress(ZeroDivisionError), bench.store.transaction() as connection:
+            answer = bench.store.once_on(connection, key, DAY)
+            if not commit:
+                raise ZeroDivisionError
+            return answer
+        return False
+
+    mine, theirs = together(first, lambda: other.keys.once(key, DAY))
+
+    assert mine + theirs == 1
+    assert not bench.store.keys.once(key, DAY)
+
+
 def of_many_who_ask_once_at_the_same_time_one_is_first(bench: Bench) -> None:
     stores = [bench.another() for _ in range(4)]
 

@@ -160,6 +160,22 @@ def an_edited_schedule_goes_on_from_the_first_due_time_of_its_release(bench: Ben
     assert bench.store.schedules.fire("nightly", FIRST, FIRST + DAY, FIRST, [new_job()], 0) is None
 
 
+def a_schedule_put_at_run_time_no_longer_belongs_to_a_release(bench: Bench) -> None:
+    _declare(bench, _registration("1", (NIGHTLY, FIRST)))
+    edited = replace(NIGHTLY, every=HOUR)
+
+    record = bench.store.schedules.put(edited, FIRST + HOUR)
+
+    assert (record.origin, record.next_at) == ("", FIRST + HOUR)
+    _declare(bench, _registration("2"))
+    assert list(_schedules(bench)) == ["nightly"]
+    _declare(bench, _registration("3", (edited, FIRST + DAY)))
+    assert (_schedules(bench)["nightly"].origin, _schedules(bench)["nightly"].next_at) == (
+        "shop:jobs",
+        FIRST + HOUR,
+    )
+
+
 def releases_declared_by_many_at_once_leave_one_whole_release(bench: Bench) -> None:
     stores = [bench.another() for _ in range(4)]
     releases = [

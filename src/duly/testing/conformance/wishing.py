@@ -362,3 +362,25 @@ def only_the_live_token_extends(bench: Bench) -> None:
 
     bench.end(worker, ended(claimed, Event.complete))
     assert not bench.store.jobs.extend(worker, id, 1, HOUR)
+
+
+def a_cancel_in_a_transaction_wishes_from_its_commit_on(bench: Bench) -> None:
+    worker = bench.worker()
+    id, other = bench.put_many(2)
+    claimed = bench.claim_one(worker)
+    with raises(ZeroDivisionError), bench.store.transaction() as connection:
+        assert bench.store.cancel_on(connection, [id, other], "ann", "no") == {
+            id: State.running,
+            other: State.cancelled,
+        }
+        raise ZeroDivisionError
+    assert not bench.row(id).cancel_wished
+    assert bench.state(other) is State.ready
+
+    with bench.store.transaction() as connection:
+        bench.store.cancel_on(connection, [id, NO_SUCH_JOB], "ann", "no")
+
+    assert bench.row(id).cancel_wished
+    assert bench.store.jobs.report(worker, []) == ([(id, 1)], [id])
+    bench.end(worker, ended(claimed, Event.fail))
+    assert bench.state(id) is State.cancelled
