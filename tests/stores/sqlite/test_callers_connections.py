@@ -65,12 +65,13 @@ def test_autocommit_without_a_transaction_stores_at_once_and_says_so(
     assert (stored.pending, exists(store, [stored.id])) == (False, [True])
 
 
-def test_what_autocommit_cannot_store_leaves_no_transaction_open(
-    store: SQLiteStore, connect: Connect
+@pytest.mark.parametrize("level", [None, "DEFERRED"])
+def test_what_cannot_be_stored_leaves_no_transaction_of_ours_open(
+    level: str | None, store: SQLiteStore, connect: Connect
 ) -> None:
     from duly.stores.faults import DataFault
 
-    connection = connect(isolation_level=None)
+    connection = connect(isolation_level=level)
 
     with pytest.raises(DataFault):
         store.enqueue_on(connection, [job(), job(task="t" * 201)])
@@ -287,3 +288,16 @@ def test_a_first_enqueue_within_an_open_transaction_makes_the_tables_with_it(
     (stored,) = store.enqueue_on(connection, [job()])
     connection.execute("commit")
     assert exists(store, [stored.id]) == [True]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the autocommit attribute came with Python 3.12")
+def test_the_transaction_that_is_always_open_is_not_taken_for_a_forgotten_one(
+    store: SQLiteStore, connect: Connect
+) -> None:
+    connection = connect(autocommit=False)
+    store.enqueue_on(connection, [job()])
+
+    connection.commit()
+
+    assert connection.in_transaction
+    assert len(put(store)) == 1

@@ -78,9 +78,11 @@ def transaction(connection: sqlite3.Connection, path: str) -> Iterator[bool]:
         yield not at_once
         if at_once:
             _commit(connection, path)
-    finally:
-        if at_once and connection.in_transaction:
+    except BaseException:
+        # Nothing of the caller's is in it, and left open it would keep everyone else waiting.
+        if connection.in_transaction:
             _run(connection, "rollback")
+        raise
 
 
 @contextmanager

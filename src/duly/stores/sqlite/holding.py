@@ -61,7 +61,8 @@ class Holding:
             if references <= _alone():
                 known[number].close()
         known[:] = [connection for connection in known if _in_transaction(connection)]
-        if known:
+        # With autocommit=False a transaction is open at all times, and says nothing.
+        if any(getattr(connection, "autocommit", None) is not False for connection in known):
             raise self._own_transaction()
 
     def refuse_unseen(self) -> None:

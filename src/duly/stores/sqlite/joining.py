@@ -28,19 +28,16 @@ class Joining:
 
     def write(self, connection: object, act: Act[T]) -> tuple[T, bool]:
         """What `act` answered, and whether it hangs on the caller's commit; in autocommit it is committed by now."""
-        answer, pending = kind_of(connection).on_file(connection, partial(self._write, act=act))
-        # Of the others their libraries tell, whose pools may lend the connection to another thread next.
-        if pending and isinstance(connection, sqlite3.Connection):
-            self._database.holding.joined(connection)
+        answer, pending, tells = kind_of(connection).on_file(connection, partial(self._write, act=act))
+        if pending:
+            self._remember(connection, tells)
         return answer, pending
 
     async def awrite(self, connection: object, act: Act[T]) -> tuple[T, bool]:
         """As `write`, for async code."""
-        answer, pending = await kind_of(connection).aon_file(connection, partial(self._write, act=act))
-        if pending and isinstance(connection, sqlite3.Connection):
-            self._database.holding.joined(connection)
-        elif pending:
-            ambient.joined(connection, f"sqlite:///{self._database.path}")
+        answer, pending, tells = await kind_of(connection).aon_file(connection, partial(self._write, act=act))
+        if pending:
+            self._remember(connection, tells)
         return answer, pending
 
     def read(self, connection: object, act: Act[T]) -> T:
@@ -51,7 +48,14 @@ class Joining:
         """As `read`, for async code."""
         return await kind_of(connection).aon_file(connection, partial(self._read, act=act))
 
-    def _write(self, theirs: sqlite3.Connection, act: Act[T]) -> tuple[T, bool]:
+    def _remember(self, connection: object, tells: bool) -> None:
+        # Of SQLAlchemy's and Django's their libraries tell; pools may lend the raw one to another thread next.
+        if isinstance(connection, sqlite3.Connection):
+            self._database.holding.joined(connection)
+        elif tells:
+            ambient.joined(connection, f"sqlite:///{self._database.path}")
+
+    def _write(self, theirs: sqlite3.Connection, act: Act[T]) -> tuple[T, bool, bool]:
         database = self._database
         joined.check(theirs, database.path)
         if not theirs.in_transaction:
@@ -67,7 +71,8 @@ class Joining:
                 session.close()
         if session.rings and not pending:
             database.wake.bump()
-        return answer, pending
+        # With autocommit=False a transaction is open at all times, and says nothing.
+        return answer, pending, getattr(theirs, "autocommit", None) is not False
 
     def _read(self, theirs: sqlite3.Connection, act: Act[T]) -> T:
         database = self._database

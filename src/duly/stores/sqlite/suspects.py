@@ -31,7 +31,8 @@ def _in_transaction() -> list[sqlite3.Connection]:
         # Not isinstance: a proxy would be asked for its __class__, and may answer with an error.
         if issubclass(type(candidate), sqlite3.Connection):
             try:
-                if candidate.in_transaction:
+                # With autocommit=False a transaction is open at all times, and says nothing.
+                if candidate.in_transaction and getattr(candidate, "autocommit", None) is not False:
                     found.append(candidate)
             except sqlite3.ProgrammingError:
                 continue
