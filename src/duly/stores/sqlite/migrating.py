@@ -4,7 +4,7 @@ import sqlite3
 
 from duly.core.errors import MigrationNeeded
 from duly.stores.sqlite.session import Session
-from duly.stores.sqlite.statements import migrations
+from duly.stores.sqlite.statements import Migration, load, migrations
 
 
 def wanted() -> int:
@@ -67,11 +67,26 @@ def _check_applied(session: Session, prefix: str, path: str) -> None:
 
 
 def script(prefix: str) -> str:
-    """What `apply_missing` runs from nothing, for people to read."""
-    return (
-        "\n\n".join(f"{statement};" for migration in migrations(prefix) for statement in migration.statements)
-        + "\n"
-    )
+    """What `apply_missing` runs from nothing, for people to read and to run by hand."""
+    texts = load(prefix)
+    parts = [texts["create_schema_version"]]
+    for migration in migrations(prefix):
+        parts += [f"-- migration {migration.version}: {migration.name}", *migration.statements]
+        parts.append(_recorded(texts["insert_schema_version"], migration))
+    return "\n\n".join(part if part.startswith("-- migration") else f"{part};" for part in parts) + "\n"
+
+
+def _recorded(text: str, migration: Migration) -> str:
+    """The statement that notes a migration as applied, its values written out."""
+    values = {
+        ":version": str(migration.version),
+        ":name": f"'{migration.name}'",
+        ":checksum": f"'{migration.checksum}'",
+        ":applied_at": "strftime('%s', 'now') * 1000000",
+    }
+    for name, value in values.items():
+        text = text.replace(name, value)
+    return text
 
 
 def library() -> str:

@@ -135,12 +135,6 @@ class SQLiteStore:
         act = partial(advance_in, name=name, expected=expected, next_at=next_at, last_at=last_at, fired=fired)
         return self._joining.write(connection, act)[0]
 
-    async def aadvance_on(
-        self, connection: Any, name: str, expected: datetime, next_at: datetime, last_at: datetime, fired: int
-    ) -> bool:
-        act = partial(advance_in, name=name, expected=expected, next_at=next_at, last_at=last_at, fired=fired)
-        return (await self._joining.awrite(connection, act))[0]
-
     def close(self) -> None:
         self._database.close()
 
