@@ -43,7 +43,9 @@ def archive(order_id: int, receipt: str) -> None: ...
 def digest() -> None: ...
 
 
-@jobs.tick("10s", source="select order_id from ready_orders", key="ship:{order_id}")  # a job for each row, once
+@jobs.tick(
+    "10s", source="select order_id from ready_orders", key="ship:{order_id}"
+)  # a job for each row, once
 @jobs.task
 def ship(order_id: int) -> None: ...
 
