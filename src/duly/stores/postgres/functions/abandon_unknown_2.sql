@@ -1,5 +1,6 @@
 -- blocked -> dead for jobs of tasks that no live worker knows, parked before p_before.
--- Lock: blocked rows FOR UPDATE SKIP LOCKED, then settle_ends_1's. Index: blocked_cause, job_pkey, worker_pkey whole. Differs: none.
+-- Lock: blocked rows FOR UPDATE SKIP LOCKED, then settle_ends_1's. Index: blocked_cause, job_pkey, worker_pkey
+-- whole. Differs: none.
 create function {schema}.abandon_unknown_2(p_before timestamptz, p_now timestamptz) returns int
 language plpgsql as $$
 declare

@@ -1,9 +1,10 @@
--- Takes at most p_want jobs from one lane in order of (priority, position): ready -> running. Expired and stale ones
--- become skipped, those of tasks that the worker does not know, or that are paused, become blocked; none of them counts. The scan starts behind
--- the dead entries that the caller has met before (jumps), but for one sweep a second of the fleet, which finds what was
--- committed late behind them. Always ends with a row of kind `lane`.
+-- Takes at most p_want jobs from one lane in order of (priority, position): ready -> running. Expired and stale ones become
+-- skipped, those of tasks that the worker does not know, or that are paused, become blocked; none of them counts. The scan
+-- starts behind the dead entries that the caller has met before (jumps), but for one sweep a second of the fleet, which finds
+-- what was committed late behind them. Always ends with a row of kind `lane`.
 -- Lock: ready rows FOR UPDATE SKIP LOCKED; the worker row is locked by the caller. Rows of ready are never updated, so that
--- a locked ctid cannot move; keys as free_unique_1. Index: ready_pkey, job_pkey; for jobs with extras newest_pkey, step_pkey. Differs: SQLite has one writer and no dead entries.
+-- a locked ctid cannot move. Keys as free_unique_1. Index: ready_pkey, job_pkey; for jobs with extras newest_pkey, step_pkey.
+-- Differs: SQLite has one writer and no dead entries.
 create function {schema}.claim_lane_2(
     p_incarnation bigint, p_known jsonb, p_paused bigint[], p_place int, p_lane bigint, p_want int, p_sweep boolean,
     p_jump_lanes bigint[], p_jump_from int[], p_jump_pos bigint[], p_jump_to bigint[],

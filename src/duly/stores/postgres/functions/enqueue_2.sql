@@ -2,8 +2,8 @@
 -- asked; no row at all when one of the holders is no longer live; one row of outcome `reused`, with the place of the job and
 -- the number of the key's, when an idempotency key came with other arguments: then nothing is stored, and a caller's
 -- transaction can go on.
--- Lock: with p_own, the holder's claimed row FOR KEY SHARE; then those of store_jobs_1, for 10 s at most. Index: claimed_id and those of
--- store_jobs_1. Differs: SQLite takes ids from its sequence row.
+-- Lock: with p_own, the holder's claimed row FOR KEY SHARE; then those of store_jobs_1, for 10 s at most. Index: claimed_id
+-- and those of store_jobs_1. Differs: SQLite takes ids from its sequence row.
 create function {schema}.enqueue_2(
     p_specs jsonb, p_args bytea[], p_holder_incarnations bigint[], p_holder_ids bigint[], p_holder_runs int[], p_own boolean,
     p_now timestamptz

@@ -5,8 +5,9 @@ create function {schema}.exchange_2(
     p_incarnation bigint,
     p_ids bigint[], p_runs int[], p_events text[], p_states text[], p_failed int[], p_lost int[], p_interrupted int[],
     p_snoozed int[], p_delays float8[], p_results bytea[], p_reasons text[], p_notes text[], p_error_types text[],
-    p_error_messages text[], p_tracebacks text[], p_fingerprints text[], p_elapsed float8[], p_cursor_ids bigint[], p_cursor_runs int[], p_cursor_names text[],
-    p_cursor_positions bigint[], p_queues text[], p_lanes bigint[], p_caps int[], p_sweeps boolean[], p_most int, p_unparked bigint[],
+    p_error_messages text[], p_tracebacks text[], p_fingerprints text[], p_elapsed float8[],
+    p_cursor_ids bigint[], p_cursor_runs int[], p_cursor_names text[], p_cursor_positions bigint[],
+    p_queues text[], p_lanes bigint[], p_caps int[], p_sweeps boolean[], p_most int, p_unparked bigint[],
     p_jump_lanes bigint[], p_jump_from int[], p_jump_pos bigint[], p_jump_to bigint[], p_own boolean, p_now timestamptz
 ) returns setof {schema}.exchanged_2
 language plpgsql security definer

@@ -1,5 +1,6 @@
 -- Takes a key for so many seconds; true the first time within them.
--- Lock: another transaction's uncommitted key is waited for, with p_own for 10 s at most. Index: once_pkey. Differs: SQLite has one writer.
+-- Lock: another transaction's uncommitted key is waited for, with p_own for 10 s at most. Index: once_pkey.
+-- Differs: SQLite has one writer.
 create function {schema}.once_1(p_key bytea, p_keep float8, p_own boolean, p_now timestamptz) returns boolean
 language plpgsql security definer
 set search_path = {schema}, pg_temp

@@ -1,6 +1,7 @@
 -- dead, cancelled, skipped -> ready at the tail, in order of id: counters 0, run kept, an old expiry forgotten. A job whose
 -- unique key another one has by now stays where it is.
--- Lock: the final rows, by id, then keys in sorted order. Index: dead_pkey, finished_pkey, job_pkey, unique_key_pkey. Differs: none.
+-- Lock: the final rows, by id, then keys in sorted order. Index: dead_pkey, finished_pkey, job_pkey, unique_key_pkey.
+-- Differs: none.
 create function {schema}.redrive_2(p_ids bigint[], p_by text, p_reason text, p_priority int, p_now timestamptz)
 returns setof bigint
 language plpgsql security definer
