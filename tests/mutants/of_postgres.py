@@ -119,9 +119,9 @@ MUTANTS = [
     ),
     Mutant(
         FUNCTIONS + "redrive_2.sql",
-        "delete from finished where id = any(v_ids) and status in ('cancelled', 'skipped')",
-        "delete from finished where id = any(v_ids)",
-        "what was completed never runs again",
+        "select d.id from dead d where d.id = u.id for update",
+        "select d.id from dead d where d.id = -u.id for update",
+        "a dead letter is redriven",
         ("operating",),
     ),
     Mutant(

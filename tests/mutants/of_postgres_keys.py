@@ -55,11 +55,11 @@ KEYS = [
         ("uniqueness",),
     ),
     Mutant(
-        FUNCTIONS + "free_left_keys_1.sql",
-        "select k.id, not coalesce(",
-        "select k.id, coalesce(",
-        "the sweep takes no key from a live job",
-        ("uniqueness", "contending"),
+        FUNCTIONS + "key_holder_1.sql",
+        "(p_live or x.place < 4 and x.run = p_run)",
+        "(x.place < 4 and x.run = p_run)",
+        "a running job holds a key of scope live",
+        ("uniqueness",),
     ),
     Mutant(
         FUNCTIONS + "redrive_2.sql",

@@ -280,6 +280,24 @@ def an_abandoned_job_gives_its_key_back(bench: Bench) -> None:
     bench.must_be_free(LIVE)
 
 
+def a_sweep_takes_no_key_from_a_job_that_holds_it(bench: Bench) -> None:
+    worker = bench.worker(timeout=DAY)
+    running = bench.put(unique=unique("running", live=True))
+    bench.claim_one(worker)
+    blocked = bench.put("mystery", unique=unique("blocked"))
+    bench.claim(worker, 1)
+    ready = bench.put(unique=unique("ready"))
+    scheduled = bench.put(unique=unique("scheduled"), delay=DAY)
+
+    for _ in range(2):
+        bench.sweep(unknown_after=DAY)
+
+    bench.must_hold(running, unique("running", live=True))
+    bench.must_hold(blocked, unique("blocked"))
+    bench.must_hold(ready, unique("ready"))
+    bench.must_hold(scheduled, unique("scheduled"))
+
+
 def deleting_an_ended_job_takes_no_key_from_another(bench: Bench) -> None:
     worker = bench.worker()
     bench.put(unique=LIVE)
