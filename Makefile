@@ -14,11 +14,11 @@ SELECT := $(if $(k),-k '$(k)')
 GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help setup demo dev test test-long check format generate typing docs scenarios mutants drill drill-short \
+.PHONY: help setup demo dev test test-long test-previous check format generate typing docs scenarios mutants drill drill-short \
 	bench bench-short ci ci-long clean
 
 help: ## Lists every target
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .venv/.ready: pyproject.toml scripts/constraints.txt scripts/setup-python.sh scripts/apt.sh
 	@PYTHON='$(PYTHON)' scripts/setup-python.sh
@@ -41,6 +41,9 @@ test: services ## Runs the tests (k=WORDS: only those whose names match)
 
 test-long: services ## Runs the long tests: 100,000 steps of the store model, every seed of the simulation
 	$(PYTEST) -n $(JOBS) --long -m long --timeout 3600 $(SELECT)
+
+test-previous: services ## Runs the previous release's store tests against this release's schema
+	JOBS=$(JOBS) scripts/previous_release.sh $(SELECT)
 
 check: .venv/.ready ## Lint, format, import contracts, types, generated pages
 	$(BIN)/ruff check .
@@ -87,7 +90,7 @@ photos:
 
 ci: check typing test mutants drill-short bench-short photos demo ## All that a change must pass, within 30 minutes on 2 cores
 
-ci-long: ci test-long drill bench ## The same with everything that takes long
+ci-long: ci test-long test-previous drill bench ## The same with everything that takes long
 
 clean: ## Removes the environment, caches and local data
 	rm -rf .venv var build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -25,5 +25,5 @@ for store in sqlite postgres; do
 done
 cd "$place/old"
 # Conformance and stores: what touches the schema. Tests that look at the migrations' own files are of their time.
-PYTHONPATH="$place/old/src" "$here/.venv/bin/python" -m pytest -q -p no:cacheprovider -n "${JOBS:-2}" \
+PYTHONPATH="$place/old/src" "$here/.venv/bin/python" -m pytest -q -p no:cacheprovider -p no:duly -n "${JOBS:-2}" \
     --deselect tests/house tests/conformance tests/stores "$@"

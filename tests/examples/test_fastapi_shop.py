@@ -61,7 +61,9 @@ def test_a_completion_that_the_database_refuses_leaves_order_and_job_as_they_wer
     work(FOLDER, APP)
 
     (record,) = shop.jobs.inspect.jobs().jobs
-    assert (record.state, record.counters.failed) == (State.scheduled, 1)
+    # It may have been due again before the worker saw that nothing else was.
+    assert record.counters.failed >= 1
+    assert record.state in {State.scheduled, State.ready}
     assert orders(url) == [("tea", False)]
     shop.jobs.close()
     assert os.environ["DULY_URL"] == url
