@@ -2,7 +2,9 @@
 -- How they ended stays in their idempotency records. Keys and versions past their time go, too, a chunk of each.
 -- Lock: final rows FOR UPDATE SKIP LOCKED, so that any number of workers may do it. Each queue's walk goes on where it last
 -- stopped, less a minute for what was committed late, so that it does not wade through its own dead entries.
--- Index: finished_order, dead_order, idempotency_id and those of forget_old_keys_1. Differs: SQLite needs no remembered place.
+-- Index: finished_order, dead_order, idempotency_id and those of forget_old_keys_1.
+-- Differs: SQLite needs no remembered place, and goes by the caller's word alone where this falls back to what a queue's
+-- owner has declared.
 create function {schema}.retain_2(
     p_keys bigint[], p_keep float8[], p_default float8, p_dead_keys bigint[], p_dead_keep float8[], p_dead_default float8,
     p_notice float8, p_most int, p_now timestamptz
