@@ -354,7 +354,9 @@ class StoreAgainstModel(RuleBasedStateMachine):
         after=SPANS,
     )
     def act(self, numbers: list[int], verb: str, priority: int, after: timedelta) -> None:
-        pairs = list(dict.fromkeys(self._job(number) for number in numbers))
+        # Given in the order of their ids: no promise says in which other order they become ready.
+        places = sorted({number % len(self.jobs) for number in numbers})
+        pairs = [self._job(place) for place in places]
         options: dict[str, dict[str, Any]] = {
             "redrive": {"priority": priority},
             "run_at": {"at": self.clock() + after},

@@ -364,3 +364,17 @@ def a_suspect_counts_as_ready_in_its_own_queue(bench: Bench) -> None:
     assert [(count.queue, count.ready) for count in counts] == [("default", 1)]
     assert bench.row(id).queue == "default"
     assert bench.row(id).enqueued_at == NOON
+
+
+def a_parked_job_is_claimed_in_a_lane_that_many_have_left(bench: Bench) -> None:
+    worker = bench.worker()
+    parked = bench.put("mystery")
+    bench.claim(worker, 1)
+    bench.put_many(1_200)
+    for _ in range(3):
+        bench.end(worker, *(ended(job, Event.complete) for job in bench.claim(worker, 400)))
+    waiting = bench.put()
+
+    claimed = bench.claim(bench.worker("ok", "mystery"), 10, unparked=("mystery",))
+
+    assert [job.id for job in claimed] == [parked, waiting]
