@@ -24,6 +24,7 @@ for store in sqlite postgres; do
     done
 done
 cd "$place/old"
-# Conformance and stores: what touches the schema. Tests that look at the migrations' own files are of their time.
+# Conformance and stores: what touches the schema, but for the test that lists the migrations of its own time.
 PYTHONPATH="$place/old/src" "$here/.venv/bin/python" -m pytest -q -p no:cacheprovider -p no:duly -n "${JOBS:-2}" \
-    --deselect tests/house tests/conformance tests/stores "$@"
+    --deselect tests/stores/sqlite/test_schema.py::test_migrating_names_what_it_did_and_repeats_nothing \
+    tests/conformance tests/stores "$@"
