@@ -201,3 +201,17 @@ def test_a_worker_stores_what_its_app_declares(filed: App) -> None:
 
     with Embedded(filed):
         wait_until(filed.inspect.schedules)
+
+
+def test_a_task_of_another_app_is_not_scheduled() -> None:
+    task, stranger = App("sqlite:///other.db").task(digest), App("sqlite:///mine.db")
+
+    with pytest.raises(UsageError, match=r"task 'digest' .* belongs to another App"):
+        stranger.every("1h")(task)
+    with pytest.raises(UsageError, match="belongs to another App"):
+        stranger.tick("10s", source="select 1", key="k")(task)
+
+
+def test_an_empty_time_zone_is_not_taken_for_utc() -> None:
+    with pytest.raises(UsageError, match="tz='' is no time zone; write one such as"):
+        App("sqlite:///mine.db").cron("0 9 * * *", tz="")

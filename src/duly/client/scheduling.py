@@ -108,6 +108,7 @@ class Scheduling:
         def declare(task: K) -> K:
             if not isinstance(task, Task):
                 raise UsageError(f"{task!r:.80} is no task; write @jobs.tick(…) above @jobs.task")
+            self._refuse_strangers(task)
             tick = Tick(task, source, key)
             self.client.registry.add_schedule(Declared(_named(schedule, task, name is not None), task, tick))
             return task
@@ -162,11 +163,20 @@ class Scheduling:
                     f"{task!r:.80} is no task, so that nothing can be enqueued; write @jobs.task directly above the "
                     "function and the schedule above that"
                 )
+            self._refuse_strangers(task)
             _refuse_arguments(task)
             self.client.registry.add_schedule(Declared(_named(schedule, task, named), task, None))
             return task
 
         return declare
+
+    def _refuse_strangers(self, task: Task[..., Any]) -> None:
+        # Its jobs would lie in this App's store, where no worker knows the task.
+        if task.draft().client.registry is not self.client.registry:
+            raise UsageError(
+                f"task {task.name!r} ({task.handler.place}) belongs to another App; schedule it with the App that "
+                "declares it"
+            )
 
     def _stored(self, name: str, draft: Draft[Any], schedule: Schedule) -> Schedule:
         if not isinstance(draft, Draft):
@@ -211,7 +221,7 @@ def _schedule(
             name="unnamed" if name is None else name,
             every=None if every is None else parse_duration(every, "every", positive=True),
             cron=cron,
-            tz=tz or "UTC",
+            tz="UTC" if tz is None else tz,
             jitter=timedelta(0) if jitter is None else parse_duration(jitter, "jitter"),
             catch_up=catch_up,
             overlap=overlap,
