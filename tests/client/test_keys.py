@@ -50,7 +50,7 @@ def test_a_repeated_request_is_answered_with_the_first_job(both: App) -> None:
     assert hands.claim() == ()
 
 
-def test_a_key_with_other_arguments_is_an_error_that_names_the_first_job(both: App) -> None:
+def test_a_key_with_other_arguments_is_an_error_that_names_the_key_and_the_first_job(both: App) -> None:
     @both.task
     def send(order_id: int) -> None: ...
 
@@ -64,6 +64,8 @@ def test_a_key_with_other_arguments_is_an_error_that_names_the_first_job(both: A
 
     assert caught.value.job_id == among_many.value.job_id == first.id
     assert among_many.value.position == 2
+    assert str(caught.value).startswith(f"send: idempotency_key='receipt:7' belongs to job {first.id}, which")
+    assert str(among_many.value) == str(caught.value)
     assert both.inspect.queue("default").counts.ready == 1
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from duly.client.client import Client
@@ -19,7 +20,7 @@ from duly.client.job import current
 from duly.client.provider import connection_for
 from duly.client.settings import without_password
 from duly.core.defaults import ENQUEUE_BATCH
-from duly.core.errors import DulyError, PayloadError, StoreUnreachable, UsageError
+from duly.core.errors import DulyError, KeyReused, PayloadError, StoreUnreachable, UsageError
 from duly.core.job import NewJob, Stored
 from duly.stores.faults import Transient
 from duly.stores.room import room_of
@@ -42,7 +43,8 @@ def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
     )
     connection = connection_for(client, draft.options.connection)
     job = new_job(draft, current.get())
-    stored = client.call(_store, client, connection, [job])
+    with _naming([draft]):
+        stored = client.call(_store, client, connection, [job])
     return _answer(client, draft, job, stored[0])
 
 
@@ -51,7 +53,8 @@ async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
     client = draft.client
     connection = connection_for(client, draft.options.connection)
     job = await anew_job(draft, current.get())
-    stored = await _astore(client, connection, [job])
+    with _naming([draft]):
+        stored = await _astore(client, connection, [job])
     return _answer(client, draft, job, stored[0])
 
 
@@ -71,7 +74,8 @@ def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) ->
     if not jobs:
         return []
     connection = connection_for(client, connection)
-    stored = client.call(_store, client, connection, jobs)
+    with _naming(kept):
+        stored = client.call(_store, client, connection, jobs)
     return _answers(client, kept, jobs, stored)
 
 
@@ -91,8 +95,25 @@ async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: 
     if not jobs:
         return []
     connection = connection_for(client, connection)
-    stored = await _astore(client, connection, jobs)
+    with _naming(kept):
+        stored = await _astore(client, connection, jobs)
     return _answers(client, kept, jobs, stored)
+
+
+@contextmanager
+def _naming(drafts: Sequence[Draft[Any]]) -> Iterator[None]:
+    """A store knows only the digest of a key; whoever wrote it wants to read it in the error."""
+    try:
+        yield
+    except KeyReused as error:
+        draft = drafts[error.position]
+        whose = "another draft of this call" if error.job_id is None else f"job {error.job_id}"
+        raise KeyReused(
+            f"{draft.declaration.name}: idempotency_key={draft.options.idempotency_key!r} belongs to {whose}, which "
+            "has other arguments; nothing was enqueued. Give the new request a key of its own",
+            job_id=error.job_id,
+            position=error.position,
+        ) from None
 
 
 def _store(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
