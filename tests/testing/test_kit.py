@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from duly import Backoff, Dead, Job, Retry, Skip, Snooze, UsageError
+from duly import App, Backoff, Dead, Job, Retry, Skip, Snooze, UsageError
 from duly.core.lifecycle import Event, State
-from duly.testing import DulyTest
+from duly.testing import DulyTest, standing
 from tests.testing.shop import Shop
 
 
@@ -263,8 +263,6 @@ def test_a_drain_inside_a_handler_is_refused(duly_test: DulyTest, shop: Shop) ->
 
 
 def test_the_store_of_the_app_itself_is_untouched(shop: Shop, tmp_path: Any) -> None:
-    from duly.testing.kit import standing
-
     shop.jobs.configure(f"sqlite:///{tmp_path}/own.db")
     shop.double.enqueue(1)
     before = shop.jobs.store
@@ -280,6 +278,21 @@ def test_the_store_of_the_app_itself_is_untouched(shop: Shop, tmp_path: Any) -> 
     assert shop.jobs.store is before
     assert shop.jobs.inspect.queue("default").counts.ready == 1
     shop.jobs.close()
+
+
+def test_a_schedule_counts_from_the_start_of_the_test(tmp_path: Any) -> None:
+    app = App()
+
+    @app.every("1h")
+    @app.task
+    def tidy() -> None: ...
+
+    with standing(app, f"sqlite:///{tmp_path}/test.db") as kit:
+        kit.clock.advance("1h")
+
+        assert kit.drain().completed == 1
+        assert len(app.operate.run_schedule("tidy")) == 1
+        kit.assert_enqueued(tidy, times=1)
 
 
 def test_backoff_goes_by_the_clock(duly_test: DulyTest, shop: Shop) -> None:

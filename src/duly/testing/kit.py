@@ -25,6 +25,7 @@ from duly.testing.performing import Drained, Ran
 from duly.testing.place import place_of
 from duly.testing.tap import Tapped
 from duly.testing.waiting import WaitingJob, Wanted, committed, found, matching, told
+from duly.worker.registration import declare
 
 
 class DulyTest:
@@ -283,4 +284,7 @@ def standing(app: App, url: str) -> Iterator[DulyTest]:
     with app.client.standing_on(place.settings(own), clock, place.opener(clock, tapped.tap)):
         # The tables must be there before a test's own transaction locks the file.
         _ = app.store
+        if app.client.registry.schedules:
+            # From now on, as after `duly migrate APP`, and not from the first drain.
+            app.client.call(declare, app)
         yield DulyTest(app, clock, tapped, place.url)
