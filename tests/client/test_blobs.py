@@ -313,6 +313,10 @@ def test_a_blob_where_there_is_no_folder_or_no_file_says_what_to_write(
         Blob.of(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="there is no such file"):
         Blob.of(tmp_path)
+    with pytest.raises(UsageError, match="takes the path of a file"):
+        Blob.of(b"content")  # type: ignore[arg-type]
+    with pytest.raises(PayloadError, match=r"expected a blob, such as Blob\.of\(path\), got big\.bin"):
+        load.enqueue("big.bin")  # type: ignore[arg-type]
     assert jobs.inspect.jobs().jobs == ()
 
 

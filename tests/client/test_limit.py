@@ -49,6 +49,11 @@ def test_a_limit_needs_a_whole_number_of_places(most: object) -> None:
         Limit(most)  # type: ignore[arg-type]
 
 
+def test_a_rate_in_the_place_of_a_number_is_told_its_name() -> None:
+    with pytest.raises(UsageError, match=r"Limit\(rate='5/s'\)"):
+        Limit("5/s")  # type: ignore[arg-type]
+
+
 def test_thirty_tasks_run_two_at_a_time() -> None:
     limit, seen = Limit(2), []
 

@@ -58,9 +58,15 @@ class Blob(Custom):
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
         """The file at this path, read when a job with it is enqueued. UsageError when there is none."""
+        if not isinstance(path, str | os.PathLike):
+            raise UsageError(
+                f"Blob.of({path!r:.40}) takes the path of a file; write the content to one first"
+            )
         source = Path(path).absolute()
         if not source.is_file():
-            raise UsageError(f"Blob.of({str(path)!r}): there is no such file")
+            raise UsageError(
+                f"Blob.of({str(path)!r}): there is no such file; a blob is made of the path of one"
+            )
         return cls(None, source, None, source.stat().st_size)
 
     def open(self) -> BinaryIO:
@@ -139,7 +145,7 @@ class BlobFolder:
             case {"blob": str(reference), "size": int(size)} if _REFERENCE.fullmatch(reference):
                 return Blob(self, None, reference, size)
             case _:
-                raise ValueError(f"Expected a reference to a blob, got {str(value)[:80]}")
+                raise ValueError(f"Expected a blob, such as Blob.of(path), got {str(value)[:80]}")
 
     def open(self, reference: str) -> BinaryIO:
         """The content of a stored blob. NotFound when it is not there."""

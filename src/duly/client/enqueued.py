@@ -154,7 +154,7 @@ class _Wait:
             waited = compact_duration(self._allowed)
             raise ResultTimeout(
                 self._enqueued.id,
-                f"job {self._enqueued.id} ({self._enqueued.task}) is {self._state} after {waited}",
+                f"job {self._enqueued.id} ({self._enqueued.task}) has not ended within {waited}: it is {self._state}",
             )
         pause, self._pause = self._pause, min(self._pause * 1.5, LONGEST_PAUSE)
         return min(pause, left)

@@ -75,6 +75,10 @@ class Limit:
     ) -> None:
         if max_running is None and rate is None:
             raise UsageError("a Limit limits something; write Limit(2), Limit(rate='5/s') or both")
+        if isinstance(max_running, str):
+            raise UsageError(
+                f"Limit({max_running!r}) is no whole number; a rate has its name: Limit(rate='5/s')"
+            )
         self._most = None if max_running is None else whole_number(max_running, "max_running")
         self._pace: Pace | None = None if rate is None else parse_pace(rate)
         self._rate = rate
