@@ -1,6 +1,8 @@
 -- Moves a schedule on and enqueues for it, if it still is due at p_expected; no row else. Answers as store_jobs_1, behind a
--- first row without an id. What its keys made a duplicate counts as missed.
--- Lock: its row FOR UPDATE, then those of store_jobs_1. Index: schedule_pkey. Differs: SQLite has one writer.
+-- first row without an id. What its keys made a duplicate counts as missed. No row either while somebody holds the schedule
+-- or one of the keys: other schedules are due, too, and the next round comes within a second.
+-- Lock: its row FOR UPDATE SKIP LOCKED, then those of store_jobs_1 for 50 ms at most. Index: schedule_pkey.
+-- Differs: SQLite has one writer.
 create function {schema}.fire_schedule_1(
     p_name text, p_expected timestamptz, p_next_at timestamptz, p_last_at timestamptz, p_specs jsonb, p_args bytea[],
     p_missed bigint, p_now timestamptz
@@ -8,7 +10,7 @@ create function {schema}.fire_schedule_1(
 language plpgsql security definer
 set search_path = {schema}, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
-set jit = off set plan_cache_mode = force_generic_plan as $$
+set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '50ms' as $$
 #variable_conflict use_column
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
@@ -17,12 +19,16 @@ declare
     v_outcomes text[];
 begin
     perform require_read_committed_1();
-    perform 1 from schedule s where s.name = p_name and s.next_at = p_expected and not s.paused for update;
+    perform 1 from schedule s where s.name = p_name and s.next_at = p_expected and not s.paused for update skip locked;
     if not found then
         return;
     end if;
-    select array_agg(s.id order by s.place), array_agg(s.run_at order by s.place), array_agg(s.outcome order by s.place)
-      into v_ids, v_run_at, v_outcomes from store_jobs_1(p_specs, p_args, true, v_now) s;
+    begin
+        select array_agg(s.id order by s.place), array_agg(s.run_at order by s.place), array_agg(s.outcome order by s.place)
+          into v_ids, v_run_at, v_outcomes from store_jobs_1(p_specs, p_args, true, v_now) s;
+    exception when lock_not_available or deadlock_detected then
+        return;
+    end;
     update schedule s
        set next_at = greatest(s.next_at, p_next_at), last_at = p_last_at,
            last_id = coalesce(v_ids[cardinality(v_ids)], s.last_id),

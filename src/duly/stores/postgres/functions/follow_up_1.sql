@@ -23,7 +23,9 @@ begin
     loop
         v_paid := v_paid and follow_keyed_1(v_keyed.id, v_keyed.kind, v_keyed.position, p_own, p_now);
         if not v_paid then
-            insert into owed (id, kind, position) values (v_keyed.id, v_keyed.kind, v_keyed.position);
+            -- A job redriven may owe it from its last death already; then it is paid once.
+            insert into owed (id, kind, position) values (v_keyed.id, v_keyed.kind, v_keyed.position)
+                on conflict do nothing;
         end if;
     end loop;
 end

@@ -1,5 +1,7 @@
--- Deletes dead letters for good; how they ended stays in their idempotency records.
--- Lock: the dead rows. Index: dead_pkey, idempotency_id and those of forget_jobs_2. Differs: none.
+-- Deletes dead letters for good; how they ended stays in their idempotency records. One that still owes a follow-up stays
+-- until the sweep has paid it.
+-- Lock: the dead rows. Index: dead_pkey, owed_pkey, idempotency_id and those of forget_jobs_2.
+-- Differs: on SQLite nothing is ever owed.
 create function {schema}.purge_2(p_ids bigint[], p_by text, p_reason text, p_now timestamptz) returns setof bigint
 language plpgsql security definer
 set search_path = {schema}, pg_temp
@@ -9,7 +11,9 @@ declare
     v_gone bigint[];
 begin
     with gone as (
-        delete from dead where id = any(p_ids) returning id, died_at, reason
+        delete from dead d
+         where d.id = any(p_ids) and (select true from owed o where o.id = d.id limit 1) is null
+        returning id, died_at, reason
     ), kept as (
         update idempotency i set status = 'dead', ended_at = g.died_at, result = null, reason = g.reason
           from (select g.*, x.tid from gone g cross join lateral (

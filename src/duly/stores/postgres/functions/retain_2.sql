@@ -1,8 +1,9 @@
 -- Deletes one chunk of finished jobs past their queue's retention, then of announced dead letters past theirs, oldest first.
--- How they ended stays in their idempotency records. Keys and versions past their time go, too, a chunk of each.
+-- How they ended stays in their idempotency records. Those that still owe a follow-up stay until the sweep has paid it. Keys
+-- and versions past their time go, too, a chunk of each. Answers how many jobs went, and 1 where only keys may be left to go.
 -- Lock: final rows FOR UPDATE SKIP LOCKED, so that any number of workers may do it. Each queue's walk goes on where it last
 -- stopped, less a minute for what was committed late, so that it does not wade through its own dead entries.
--- Index: finished_order, dead_order, idempotency_id and those of forget_old_keys_1.
+-- Index: finished_order, dead_order, owed_pkey, idempotency_id and those of forget_old_keys_1.
 -- Differs: SQLite needs no remembered place, and goes by the caller's word alone where this falls back to what a queue's
 -- owner has declared.
 create function {schema}.retain_2(
@@ -20,6 +21,7 @@ declare
     v_last timestamptz;
     v_from timestamptz;
     v_left int := p_most;
+    v_more boolean;
 begin
     perform require_read_committed_1();
     while v_left > 0 loop
@@ -32,6 +34,8 @@ begin
             delete from finished where ctid = any(array(
                 select f.ctid from finished f
                  where f.queue_key = v_queue and f.finished_at >= v_from
+                   -- Not by EXISTS, which the planner may answer from the whole of a table.
+                   and (select true from owed o where o.id = f.id limit 1) is null
                    and f.finished_at <= v_now - interval '1 second' * coalesce(
                        (select k.keep from unnest(p_keys, p_keep) as k (key, keep) where k.key = v_queue),
                        extract(epoch from (select q.keep from queue q where q.key = v_queue limit 1))::float8, p_default)
@@ -64,6 +68,7 @@ begin
                        (select k.keep from unnest(p_dead_keys, p_dead_keep) as k (key, keep) where k.key = d.queue_key),
                        extract(epoch from (select q.keep_dead from queue q where q.key = d.queue_key limit 1))::float8,
                        p_dead_default)
+                   and (select true from owed o where o.id = d.id limit 1) is null
                  order by d.queue_key, d.died_at, d.id limit v_left for update skip locked))
             returning id, died_at, reason
         ), kept as (
@@ -79,7 +84,7 @@ begin
         end if;
         delete from act where at < v_now - interval '400 days';
     end if;
-    perform forget_old_keys_1(p_most, v_now);
-    return p_most - v_left;
+    v_more := forget_old_keys_1(p_most, v_now);
+    return greatest(p_most - v_left, v_more::int);
 end
 $$;
