@@ -103,7 +103,8 @@ class PostgresJobs:
         return found
 
     def _learn(self, rows: list[Row], lanes: list[int], marks: Marks) -> None:
-        taken = [row for row in rows if row[0] == "claimed"]
+        # Those that were parked have no position: they came from no lane.
+        taken = [row for row in rows if row[0] == "claimed" and row[5] is not None]
         for row in rows:
             if row[0] != "lane":
                 continue
