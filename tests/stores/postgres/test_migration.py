@@ -6,7 +6,9 @@ from typing import Any
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 from psycopg.rows import tuple_row
+from psycopg.sql import SQL, Identifier
 
 from duly.core.errors import MigrationNeeded
 from duly.core.job import Counters, Ended, Incarnation, JobId, NewJob, UniqueKey
@@ -18,8 +20,9 @@ from duly.stores.postgres.arrays import words
 from duly.stores.postgres.statements import TOKEN, migrations, statement
 from duly.stores.postgres.store import PostgresStore
 from tests.services import PostgresServer
-from tests.stores.postgres.acts import MINUTE, claim, ended, put, states, worker
+from tests.stores.postgres.acts import MINUTE, claim, ended, put, request, states, worker
 from tests.stores.postgres.conftest import Open
+from tests.stores.postgres.test_keys import sweep_until
 
 # The call of the previous release, as its file had it.
 EXCHANGE_1 = b"""
@@ -243,3 +246,27 @@ def test_a_store_that_meets_the_previous_schema_says_what_to_run(open_store: Ope
 
     with pytest.raises(MigrationNeeded, match="has version 1, this release needs 2; run: duly migrate"):
         store.inspection.lookup([JobId(1)])
+
+
+def test_what_the_previous_release_enqueues_after_the_migration_is_found(
+    store: PostgresStore, beside: Previous, url: str
+) -> None:
+    job = NewJob("default", "ok", b"{}")
+    parked, _ = beside.enqueue(replace(job, task="rare"), job)
+    claim(store, worker(store), 10)
+    first, second, later = beside.enqueue(job, job, replace(job, delay=MINUTE))
+    # The keys that the previous release makes of the same names.
+    with psycopg.connect(url) as connection:
+        connection.execute("update duly.job set queue_key = 11, suspect_key = 12, task_key = 13")
+        for table in ("ready", "scheduled", "blocked"):
+            connection.execute(SQL("update duly.{} set queue = 11, task = 13").format(Identifier(table)))
+
+    store.upkeep.sweep(MINUTE, 3, MINUTE)
+
+    me = worker(store, "ok", "rare")
+    assert [one.id for one in claim(store, me, 10)] == [first, second]
+    assert store.upkeep.parked_tasks() == ("rare",)
+    wanted = replace(request(10), unparked=("rare",))
+    assert [one.id for one in store.jobs.exchange(me, (), wanted).claimed] == [parked]
+    assert store.operator.run_now([later], "ann", "now") == [later]
+    sweep_until(store, lambda: [one.id for one in claim(store, me, 10)] == [later])

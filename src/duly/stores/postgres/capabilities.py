@@ -116,6 +116,7 @@ CAPABILITIES: Final = Capabilities(
         "redrive_jobs",
         "register",
         "register_worker",
+        "rekey_waiting",
         "remove_schedule",
         "replace_waiting",
         "report",

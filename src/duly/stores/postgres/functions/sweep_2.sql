@@ -1,6 +1,7 @@
 -- What some worker must do from time to time, by one worker at a time: claims without a worker and attempts past their
 -- deadline go back as lost; expired waiting jobs become skipped; jobs of tasks that nobody knows die; jobs of resumed tasks
--- become ready; keys that were left are removed, follow-ups that are owed enqueued; a sample for the rates is kept.
+-- become ready; jobs under the previous release's keys of names move; keys that were left are removed, follow-ups that are
+-- owed enqueued; a sample for the rates is kept.
 -- Lock: advisory try-lock, then those of the parts. Index: see the parts. Differs: none.
 create function {schema}.sweep_2(p_unknown_after float8, p_poison int, p_grace float8, p_now timestamptz)
 returns table (ran boolean, expired int, orphans int, overdue int, abandoned int, unparked int)
@@ -22,6 +23,7 @@ begin
     select t.orphans, t.overdue into orphans, overdue from take_back_stray_1(p_grace, p_poison, v_now) t;
     expired := expire_waiting_1(v_now);
     abandoned := abandon_unknown_2(v_now - p_unknown_after * interval '1 second', v_now);
+    perform rekey_waiting_1();
     unparked := unpark_resumed_1(v_now);
     perform free_left_keys_1(v_now);
     perform pay_owed_1(v_now);

@@ -139,6 +139,7 @@ create index schedule_next on {schema}.schedule (next_at, name);
 -- include: functions/enqueue_2.sql
 -- include: functions/abandon_unknown_2.sql
 -- include: functions/free_left_keys_1.sql
+-- include: functions/rekey_waiting_1.sql
 -- include: functions/sweep_2.sql
 -- include: functions/forget_jobs_2.sql
 -- include: functions/forget_old_keys_1.sql
