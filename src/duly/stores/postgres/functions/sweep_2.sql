@@ -28,7 +28,7 @@ begin
     perform free_left_keys_1(v_now);
     perform pay_owed_1(v_now);
     perform keep_sample_1(v_now);
-    update sweep set cost = clock_timestamp() - v_began where name = 'sweep';
+    update sweep set cost = least(clock_timestamp() - v_began, interval '3 seconds') where name = 'sweep';
     return next;
 end
 $$;
