@@ -6,9 +6,11 @@ import gc
 import itertools
 import threading
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 from duly import App, Backoff, Dead, Job, Retry, Skip, Snooze
+from tests.waiting import wait_until
 
 jobs = App()
 SOON = Backoff("10ms", factor=1, jitter=False)
@@ -127,6 +129,31 @@ def completes_in_thread(job: Job) -> str:
 async def completes_alone(job: Job) -> str:
     await job.acomplete("on its own")
     return "too late"
+
+
+@jobs.task(isolation="process")
+def completes_isolated(job: Job) -> str:
+    with jobs.transaction() as connection:
+        job.complete("in the transaction", connection=connection)
+    return "too late"
+
+
+@jobs.task
+def completes_and_fails(job: Job) -> None:
+    with jobs.transaction() as connection:
+        job.complete("in the transaction", connection=connection)
+    raise ValueError("after the end")
+
+
+@jobs.task(isolation="process")
+def completes_and_goes_on(job: Job, folder: str, own: bool) -> None:
+    if own:
+        job.complete()
+    else:
+        with jobs.transaction() as connection:
+            job.complete(connection=connection)
+    wait_until((Path(folder) / "go on").exists, timeout=60, what="the word to go on")
+    (Path(folder) / "finished").touch()
 
 
 @jobs.task(attempts=1)

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +15,8 @@ from duly.client.task import Task
 from duly.core.errors import DulyError
 from duly.core.job import JobId, JobRecord
 from duly.core.lifecycle import Event, State
+from duly.telemetry.events import Happening
+from duly.telemetry.hub import Hub
 from duly.worker.embedded import Embedded
 from duly.worker.options import WorkerOptions
 from tests.waiting import await_until, wait_until
@@ -44,6 +46,20 @@ def run(app: None) -> Run:
         return [record(job.id) for job in stored]
 
     return run
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[Happening]:
+    """What the worker said."""
+    said: list[Happening] = []
+    emit = Hub.emit
+
+    def listen(hub: Hub, happening: Happening) -> None:
+        said.append(happening)
+        emit(hub, happening)
+
+    monkeypatch.setattr(Hub, "emit", listen)
+    return said
 
 
 def record(id: JobId) -> JobRecord:
@@ -138,17 +154,52 @@ def test_progress_is_visible_while_the_handler_runs(app: None) -> None:
         (chores.completes, "in the transaction"),
         (chores.completes_in_thread, "in the transaction"),
         (chores.completes_alone, "on its own"),
+        (chores.completes_isolated, "in the transaction"),
     ],
-    ids=["async", "thread", "alone"],
+    ids=["async", "thread", "alone", "isolated"],
 )
 def test_a_completion_in_the_handler_is_the_one_that_counts(
-    run: Run, task: Task[..., Any], result: str
+    run: Run, heard: list[Happening], task: Task[..., Any], result: str
 ) -> None:
     (row,) = run(task)
 
     assert row.state is State.completed
     assert json.loads(row.result or b"null") == result
     assert row.counters.failed == 0
+    assert [happening for happening in heard if happening.level == "warning"] == []
+
+
+def test_an_error_after_the_commit_of_the_completion_is_told(run: Run, heard: list[Happening]) -> None:
+    (row,) = run(chores.completes_and_fails)
+
+    (told,) = (happening for happening in heard if happening.level == "warning")
+    assert row.state is State.completed
+    assert "after the commit of its completion was not recorded: ValueError: after the end" in told.sentence()
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["alone", "in a transaction"])
+def test_an_isolated_handler_may_go_on_after_its_completion(
+    app: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own: bool
+) -> None:
+    job = chores.completes_and_goes_on.enqueue(str(tmp_path), own)
+    options = WorkerOptions(lease=timedelta(seconds=10), heartbeat=timedelta(seconds=0.2))
+    compared: list[int] = []
+
+    with Embedded(chores.jobs, options) as worker:
+        wait_until(lambda: record(job.id).state is State.completed, timeout=60, what="the completion")
+        held = worker.engine.pump.held
+        compare = held.compare
+
+        def counted(stored: Iterable[tuple[int, int]]) -> Any:
+            compared.append(1)
+            return compare(stored)
+
+        monkeypatch.setattr(held, "compare", counted)
+        wait_until(lambda: len(compared) >= 3, timeout=60, what="looks at what the store holds")
+        (tmp_path / "go on").touch()
+        worker.until_idle(60)
+
+    assert (tmp_path / "finished").exists()
 
 
 def test_a_completion_that_was_rolled_back_is_a_failed_attempt(run: Run) -> None:

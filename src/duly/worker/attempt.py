@@ -206,14 +206,14 @@ class Attempt:
     def complete(self, result: bytes | None, note: str | None, connection: Any) -> None:
         ended = self._completion(result, note)
         desk = self.desk
+        # What is reported of a row that the handler's transaction holds would wait for that transaction.
+        desk.forget(self)
         if connection is None:
             answer = desk.store.jobs.exchange(desk.incarnation, [ended], None)
             if self.key not in answer.acked:
                 raise self._lost()
             self.committed = ended
             return
-        # What is reported of a row that the handler's transaction holds would wait for that transaction.
-        desk.forget(self)
         if not desk.store.complete_on(connection, desk.incarnation, ended):
             raise self._lost()
         self.handed_over = True

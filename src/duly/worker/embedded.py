@@ -200,8 +200,9 @@ class Embedded:
             app.store.leases.register, info_of(app, made, f"{socket.gethostname()}:{os.getpid()}")
         )
         board.renew(registered_at)
-        # A store of this process alone: its own children, and nobody else, are told where it is.
-        url = getattr(app.store, "url_for_children", self._options.url)
+        # Children load the module anew, where `configure()` of this process may not have happened; and of a store of
+        # this process alone nobody else is told where it is.
+        url = getattr(app.store, "url_for_children", app.settings.url)
         prepare = Prepare(self._reference(), url, tuple(sys.path))
         self._engine = Engine(
             app, made, incarnation, board, registered_at, loop, "alone", prepare, self, self._hub

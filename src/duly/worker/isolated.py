@@ -284,6 +284,8 @@ class IsolatedGroup:
                 case KeepStep(name, value):
                     writes.begin(name, value)
                 case HandsOver():
+                    # From here on it may be over in the store while its handler goes on.
+                    attempt.handed_over = True
                     attempt.desk.forget(attempt)
                 case _ if cell.over():
                     code = cell.kill()

@@ -14,7 +14,7 @@ from duly.telemetry.events import (
     OutcomeAltered,
 )
 from duly.telemetry.hub import Hub
-from duly.worker.attempt import Attempt
+from duly.worker.attempt import ROLLED_BACK, Attempt
 
 
 class News:
@@ -35,9 +35,22 @@ class News:
             self._hub.emit(HandlerSaid(attempt.job.task, text))
 
     def refused(self, attempt: Attempt) -> None:
-        """Its lease was lost."""
-        event = attempt.ended.event if attempt.ended is not None else "end"
+        """Its handler has ended it in its own transaction, or its lease was lost."""
+        ended = attempt.ended
+        if attempt.handed_over:
+            self._after_its_own_end(attempt, ended)
+            return
+        event = ended.event if ended is not None else "end"
         self._hub.emit(LeaseWasLost(attempt.job.id, attempt.job.run, attempt.job.task, event))
+
+    def _after_its_own_end(self, attempt: Attempt, ended: Ended | None) -> None:
+        # The store refuses the "rolled back" of an attempt whose completion was committed: all is well.
+        error = None if ended is None else ended.error
+        if ended is None or (error is not None and error.message == ROLLED_BACK):
+            return
+        what = str(ended.event) if error is None else f"{error.type}: {error.message}"
+        text = f"what came after the commit of its completion was not recorded: {what}"
+        self._hub.emit(OutcomeAltered(attempt.job.id, attempt.job.task, text))
 
     def weakened(self, attempt: Attempt, why: str) -> None:
         text = f"its outcome could not be stored: {why}"
