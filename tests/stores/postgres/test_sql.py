@@ -94,6 +94,25 @@ def test_a_job_from_sql_is_run_like_any_other(session: psycopg.Connection[Any], 
     assert store.jobs.exchange(me, [ended(held)], None).acked == {(held.id, 1)}
 
 
+def test_the_longest_time_to_run_keeps_no_worker_from_claiming(
+    session: psycopg.Connection[Any], store: PostgresStore
+) -> None:
+    one(session, "select * from duly.enqueue('ok', timeout => '1000000 years')")
+    one(session, "select * from duly.enqueue('ok', timeout => '292260 years')")
+
+    assert len(claim(store, worker(store), 10)) == 2
+
+
+def test_tags_are_kept_once_each_whatever_shape_their_array_has(
+    session: psycopg.Connection[Any], store: PostgresStore
+) -> None:
+    told = one(session, "select * from duly.enqueue('ok', tags => '{{b,a},{a,c}}')")
+    none = one(session, "select * from duly.enqueue('ok', tags => '{}')")
+
+    found = store.inspection.lookup([told["id"], none["id"]])
+    assert [record and record.tags for record in found] == [("b", "a", "c"), ()]
+
+
 def test_a_trigger_enqueues_in_the_transaction_of_the_row(
     session: psycopg.Connection[Any], store: PostgresStore
 ) -> None:
@@ -207,6 +226,10 @@ REFUSED = {
     "queue too long": ("'ok', queue => repeat('q', 101)", "at most 100 fit"),
     "tenant with blanks around": ("'ok', tenant => ' acme'", "has blanks around it"),
     "empty tag": ("'ok', tags => '{a,\"\"}'", "tag '' must not be empty"),
+    "too many tags": (
+        "'ok', tags => array(select n::text from generate_series(1, 21) n)",
+        "21 tags on one job; at most 20 fit",
+    ),
     "missing tag": ("'ok', tags => '{a,null}'", "tag NULL must not be empty"),
     "correlation id with a control": ("'ok', correlation_id => E'a\\u2028b'", "holds a control character"),
     "key too long": ("'ok', unique_key => repeat('k', 256)", "at most 255 fit"),

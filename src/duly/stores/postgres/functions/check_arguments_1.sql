@@ -24,6 +24,7 @@ begin
             select o.value from jsonb_each(case jsonb_typeof(p.value) when 'object' then p.value else '{}' end) o
              union all
             select a.value from jsonb_array_elements(case jsonb_typeof(p.value) when 'array' then p.value else '[]' end) a) e
+         where p.depth <= 64
     )
     select max(p.depth) filter (where jsonb_typeof(p.value) in ('object', 'array')),
            (array_agg(p.value) filter (where case jsonb_typeof(p.value) when 'number'

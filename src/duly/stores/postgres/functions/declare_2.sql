@@ -15,6 +15,7 @@ declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
     v_latest timestamptz;
 begin
+    perform require_read_committed_1();
     perform pg_advisory_xact_lock(door_class_1(), hashtext('declare ' || p_origin));
     select max(r.first_seen) into v_latest from release r where r.origin = p_origin;
     -- Later than all others, even by a clock that was set back.

@@ -16,6 +16,8 @@ declare
     v_declared record;
     v_fault text;
     v_told record;
+    v_tags text[] := array(
+        select t.tag from unnest(enqueue.tags) with ordinality as t (tag, place) group by t.tag order by min(t.place));
 begin
     perform check_name_1('task', enqueue.task, 200, ',');
     perform check_arguments_1(enqueue.args);
@@ -28,6 +30,7 @@ begin
         when enqueue.expires <= interval '0' then 'expires must be longer than nothing'
         when enqueue.timeout <= interval '0' then 'timeout must be longer than nothing'
         when enqueue.attempts < 1 then 'attempts must be 1 or more'
+        when cardinality(v_tags) > 20 then format('%s tags on one job; at most 20 fit', cardinality(v_tags))
         when (enqueue.unique_scope in ('queued', 'live')) is not true then 'unique_scope is ''queued'' or ''live'''
         when (enqueue.on_conflict in ('return', 'replace')) is not true then 'on_conflict is ''return'' or ''replace'''
         when enqueue.version is not null and enqueue.unique_key is null
@@ -38,7 +41,7 @@ begin
     end if;
     perform check_name_1('queue', coalesce(enqueue.queue, v_declared.queue), 100, ',:');
     perform check_name_1('tenant', enqueue.tenant, 200, '') where enqueue.tenant <> '';
-    perform check_name_1('tag', t, 100, '') from unnest(enqueue.tags) t;
+    perform check_name_1('tag', t, 100, '') from unnest(v_tags) t;
     perform check_name_1('correlation id', enqueue.correlation_id, 200, '') where enqueue.correlation_id is not null;
     perform check_name_1('key', enqueue.idempotency_key, 255, '') where enqueue.idempotency_key is not null;
     perform check_name_1('key', enqueue.unique_key, 255, '') where enqueue.unique_key is not null;
@@ -48,8 +51,12 @@ begin
             'priority', coalesce(enqueue.priority, v_declared.priority),
             'delay', extract(epoch from enqueue.delay), 'run_at', enqueue.run_at,
             'expires', extract(epoch from coalesce(enqueue.expires, v_declared.expires)),
-            'timeout', extract(epoch from enqueue.timeout), 'attempts', enqueue.attempts,
-            'tenant', coalesce(enqueue.tenant, ''), 'tags', enqueue.tags, 'correlation_id', enqueue.correlation_id,
+            -- Timestamps end: a claim that could not say the deadline would fail for the whole lane.
+            'timeout', case when enqueue.timeout is not null
+                            then least(extract(epoch from enqueue.timeout), 250000 * 365.25 * 86400) end,
+            'attempts', enqueue.attempts,
+            'tenant', coalesce(enqueue.tenant, ''), 'tags', case when v_tags <> '{}' then v_tags end,
+            'correlation_id', enqueue.correlation_id,
             'idempotency', encode(key_digest_1('idempotency', enqueue.task, coalesce(enqueue.tenant, ''),
                                                enqueue.idempotency_key), 'hex'),
             'unique', case when enqueue.unique_key is not null then jsonb_build_object(
