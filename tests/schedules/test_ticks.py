@@ -275,3 +275,19 @@ def test_run_by_hand_a_tick_reads_its_rows_at_once(filed: App, clock: FakeClock,
 
     assert len(made(filed.store, "ship")) == 1
     assert first == again
+
+
+def test_two_rows_of_one_key_are_one_job_in_the_answer(filed: App) -> None:
+    ticking(filed, lambda connection: [(1, 10), (2, 20), (1, 10)])
+
+    ids = filed.operate.run_schedule("ship")
+
+    assert ids == tuple(record.id for record in reversed(filed.inspect.jobs().jobs))
+    assert len(ids) == 2
+
+
+def test_a_source_that_returns_nothing_to_walk_is_told_so(filed: App) -> None:
+    ticking(filed, lambda connection: None)
+
+    with pytest.raises(UsageError, match=r"source returned None; return rows, or \[\] where none is ready"):
+        filed.operate.run_schedule("ship")

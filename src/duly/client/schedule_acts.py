@@ -67,4 +67,5 @@ def _run_tick(client: Client, store: Store, record: ScheduleRecord, now: datetim
         )
     with store.transaction() as connection:
         stored, _ = enqueue_ready(store, connection, declared.tick, trigger_of(name, now))
-    return [one.id for one in stored]
+    # Two rows of one key are one job.
+    return [*dict.fromkeys(one.id for one in stored)]

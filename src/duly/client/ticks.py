@@ -41,7 +41,12 @@ class Tick:
 
     def jobs(self, connection: Any, trigger: str) -> Iterator[NewJob]:
         """Read the source and describe the job of each row, one after the other. UsageError for a row of no form."""
-        for row in self._read(connection):
+        rows: object = self._read(connection)
+        if not isinstance(rows, Iterable):
+            raise UsageError(
+                f"tick over {self.task.name!r}: source returned {rows!r:.60}; return rows, or [] where none is ready"
+            )
+        for row in rows:
             args, kwargs = _arguments(self.task, row)
             try:
                 given = self._signature.bind(*args, **kwargs)
