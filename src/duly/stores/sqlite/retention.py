@@ -9,7 +9,7 @@ from duly.stores.sqlite import keys
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.moves import ids_text
 from duly.stores.sqlite.session import Session
-from duly.stores.sqlite.times import from_micros, span
+from duly.stores.sqlite.times import MICROSECOND, from_micros, span
 
 # Deleting so many jobs with all that hangs on them holds the write lock for about 10 ms.
 _CHUNK: Final = 500
@@ -23,10 +23,15 @@ def retain(
     default_dead: timedelta,
     most: int,
 ) -> int:
-    """Delete at most `most` jobs whose time is over; how many there were."""
+    """Delete at most `most` jobs whose time is over; how many there were.
+
+    A queue that the caller does not know is kept as long as its owner has declared.
+    """
     with database.read() as session:
+        declared, declared_dead = _declared(session)
         queues = session.rows("select_finished_queues")
         dead_queues = [queue for (queue,) in session.rows("select_dead_queues")]
+    keep, keep_dead = declared | {**keep}, declared_dead | {**keep_dead}
     deleted = 0
     for key, queue in queues:
         kept = span(keep.get(queue, default))
@@ -47,6 +52,7 @@ def announce_dead(
     told = []
     with database.read() as session:
         queues = [queue for (queue,) in session.rows("select_dead_queues")]
+        keep_dead = _declared(session)[1] | {**keep_dead}
     for queue in queues:
         keep = span(keep_dead.get(queue, default_dead))
         with database.read() as session:
@@ -89,6 +95,18 @@ def forget(session: Session, ids: Sequence[int]) -> None:
         "delete_progress",
     ):
         session.run(statement, ids=text)
+
+
+def _declared(session: Session) -> tuple[dict[str, timedelta], dict[str, timedelta]]:
+    """How long the owners of queues keep finished jobs, and dead letters."""
+    keep: dict[str, timedelta] = {}
+    keep_dead: dict[str, timedelta] = {}
+    for kind, queue, _, finished, dead in session.rows("select_policies"):
+        if kind == "queue" and finished is not None:
+            keep[queue] = finished * MICROSECOND
+        if kind == "queue" and dead is not None:
+            keep_dead[queue] = dead * MICROSECOND
+    return keep, keep_dead
 
 
 def _retire(database: Database, key: int, keep: int, most: int) -> int:

@@ -1,6 +1,6 @@
 -- Marks dead letters that will be purged within p_ahead as announced; answers per queue how many, and from when.
 -- Lock: dead rows not yet announced. Index: dead_order whole, queue whole.
--- Differs: falls back to what a queue's owner has declared, as retain_2.
+-- Differs: none.
 create function {schema}.announce_dead_2(
     p_keys bigint[], p_keep float8[], p_default float8, p_ahead float8, p_notice float8, p_now timestamptz
 ) returns table (queue text, letters bigint, purged_from timestamptz)

@@ -4,8 +4,7 @@
 -- Lock: final rows FOR UPDATE SKIP LOCKED, so that any number of workers may do it. Each queue's walk goes on where it last
 -- stopped, less a minute for what was committed late, so that it does not wade through its own dead entries.
 -- Index: finished_order, dead_order, owed_pkey, idempotency_id and those of forget_old_keys_1.
--- Differs: SQLite needs no remembered place, and goes by the caller's word alone where this falls back to what a queue's
--- owner has declared.
+-- A queue that the caller does not know is kept as long as its owner has declared. Differs: SQLite needs no remembered place.
 create function {schema}.retain_2(
     p_keys bigint[], p_keep float8[], p_default float8, p_dead_keys bigint[], p_dead_keep float8[], p_dead_default float8,
     p_notice float8, p_most int, p_now timestamptz
