@@ -53,7 +53,9 @@ def test_a_worker_obeys_the_url_of_the_command_line_before_that_of_the_code(tmp_
 
 def test_top_redraws_until_it_is_interrupted(sqlite_url: str) -> None:
     reader, writer = pty.openpty()
-    top = subprocess.Popen([*DULY, "top", "--url", sqlite_url], stdout=writer, stderr=writer, stdin=writer)
+    # A shell starts background jobs with the signal ignored, and whoever runs the tests may be one.
+    command = ["env", "--default-signal=INT", *DULY, "top", "--url", sqlite_url]
+    top = subprocess.Popen(command, stdout=writer, stderr=writer, stdin=writer)
     os.close(writer)
     seen = b""
 

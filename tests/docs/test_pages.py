@@ -13,6 +13,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 def run_page(page: Path, folder: Path, url: str) -> subprocess.CompletedProcess[str]:
     environment = dict(os.environ, DULY_URL=url, PYTHONPATH=f"{ROOT}{os.pathsep}.", NO_COLOR="1")
+    environment.pop("COLUMNS", None)  # some shells export the width of their terminal
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     return subprocess.run(
         [sys.executable, "-W", "error", "-m", "tests.docs.pages", str(page)],

