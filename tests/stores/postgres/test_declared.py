@@ -48,3 +48,25 @@ def test_a_dead_letter_is_announced_by_the_retention_that_its_owner_declared(ope
     assert (queue, letters, purged_from) == ("default", 1, clock())
     assert store.upkeep.retain({}, {}, DAY, 90 * DAY) == 1
     assert states(store, [letter.id]) == [None]
+
+
+def test_what_a_worker_of_the_previous_release_finishes_is_kept_as_its_owner_says(open_store: Open) -> None:
+    clock = FakeClock()
+    store = open_store(clock=clock)
+    store.schema.declare(
+        Registration("shop:jobs", "1", (QueuePolicy("default", keep=9 * DAY, keep_dead=9 * DAY),))
+    )
+    ids = put(store, 2)
+    me = worker(store)
+    done, dead = claim(store, me, 2)
+    store.jobs.exchange(me, [ended(done), ended(dead, Event.bury)], None)
+    with store.transaction() as connection:
+        # Its keys of names are others.
+        connection.execute("update duly.finished set queue_key = 11")
+        connection.execute("update duly.dead set queue_key = 11")
+
+    assert store.upkeep.announce_dead({}, HOUR, DAY) == []
+
+    clock.advance(8 * DAY)
+    assert store.upkeep.retain({"default": 9 * DAY}, {"default": 9 * DAY}, HOUR, HOUR) == 0
+    assert states(store, ids) == [State.completed, State.dead]

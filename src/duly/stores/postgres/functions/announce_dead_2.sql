@@ -16,14 +16,14 @@ begin
      where d.announced_at is null
        and d.died_at + interval '1 second' * coalesce(
            (select k.keep from unnest(p_keys, p_keep) as k (key, keep) where k.key = d.queue_key),
-           extract(epoch from (select q.keep_dead from queue q where q.key = d.queue_key limit 1))::float8, p_default)
+           extract(epoch from (select q.keep_dead from queue q where q.name = d.queue))::float8, p_default)
          <= v_now + p_ahead * interval '1 second';
     return query
     select d.queue, count(*), min(greatest(l.due, d.announced_at + p_notice * interval '1 second'))
       from dead d cross join lateral (
         select d.died_at + interval '1 second' * coalesce(
             (select k.keep from unnest(p_keys, p_keep) as k (key, keep) where k.key = d.queue_key),
-           extract(epoch from (select q.keep_dead from queue q where q.key = d.queue_key limit 1))::float8, p_default) as due) l
+           extract(epoch from (select q.keep_dead from queue q where q.name = d.queue))::float8, p_default) as due) l
      where d.announced_at is not null and l.due <= v_now + p_ahead * interval '1 second'
      group by d.queue order by d.queue;
 end

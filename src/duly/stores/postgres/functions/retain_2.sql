@@ -4,7 +4,8 @@
 -- Lock: final rows FOR UPDATE SKIP LOCKED, so that any number of workers may do it. Each queue's walk goes on where it last
 -- stopped, less a minute for what was committed late, so that it does not wade through its own dead entries.
 -- Index: finished_order, dead_order, owed_pkey, idempotency_id and those of forget_old_keys_1.
--- A queue that the caller does not know is kept as long as its owner has declared. Differs: SQLite needs no remembered place.
+-- A queue that the caller does not know, or not by this key, is kept as long as its owner has declared.
+-- Differs: SQLite needs no remembered place.
 create function {schema}.retain_2(
     p_keys bigint[], p_keep float8[], p_default float8, p_dead_keys bigint[], p_dead_keep float8[], p_dead_default float8,
     p_notice float8, p_most int, p_now timestamptz
@@ -16,6 +17,7 @@ set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
     v_queue bigint := -9223372036854775808;
+    v_name text;
     v_ids bigint[];
     v_last timestamptz;
     v_from timestamptz;
@@ -24,7 +26,7 @@ declare
 begin
     perform require_read_committed_1();
     while v_left > 0 loop
-        select f.queue_key into v_queue from finished f
+        select f.queue_key, f.queue into v_queue, v_name from finished f
          where f.queue_key > v_queue order by f.queue_key, f.finished_at, f.id limit 1;
         exit when not found;
         v_from := coalesce((select to_timestamp(s.position / 1e6) - interval '1 minute' from sweep s
@@ -37,7 +39,7 @@ begin
                    and (select true from owed o where o.id = f.id limit 1) is null
                    and f.finished_at <= v_now - interval '1 second' * coalesce(
                        (select k.keep from unnest(p_keys, p_keep) as k (key, keep) where k.key = v_queue),
-                       extract(epoch from (select q.keep from queue q where q.key = v_queue limit 1))::float8, p_default)
+                       extract(epoch from (select q.keep from queue q where q.name = v_name))::float8, p_default)
                  order by f.finished_at, f.id limit v_left for update skip locked))
             returning id, status, finished_at, result, reason
         ), kept as (
@@ -65,7 +67,7 @@ begin
                  where d.announced_at <= v_now - p_notice * interval '1 second'
                    and d.died_at <= v_now - interval '1 second' * coalesce(
                        (select k.keep from unnest(p_dead_keys, p_dead_keep) as k (key, keep) where k.key = d.queue_key),
-                       extract(epoch from (select q.keep_dead from queue q where q.key = d.queue_key limit 1))::float8,
+                       extract(epoch from (select q.keep_dead from queue q where q.name = d.queue))::float8,
                        p_dead_default)
                    and (select true from owed o where o.id = d.id limit 1) is null
                  order by d.queue_key, d.died_at, d.id limit v_left for update skip locked))
