@@ -202,6 +202,7 @@ class App(Declaring, Scheduling):
         """
         from duly.worker import supervisor
 
+        self.client.refuse_blocking("jobs.run_worker()", "async with jobs.working()")
         self._refuse_work()
         options = _worker_options(
             queues,

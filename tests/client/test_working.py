@@ -11,7 +11,19 @@ from typing import Any
 
 import pytest
 
-from duly import App, Dead, Enqueued, Job, JobDead, Retry, Skip, Snooze, State, UsageError
+from duly import (
+    App,
+    BlockingCallWarning,
+    Dead,
+    Enqueued,
+    Job,
+    JobDead,
+    Retry,
+    Skip,
+    Snooze,
+    State,
+    UsageError,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -216,3 +228,11 @@ async def test_a_script_runs_its_own_worker(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "0 7"
+
+
+async def test_a_worker_that_would_stop_the_running_loop_warns() -> None:
+    with (
+        pytest.warns(BlockingCallWarning, match="write `async with jobs.working"),
+        pytest.raises(UsageError, match="leave processes= out"),
+    ):
+        App("memory://").run_worker(processes=2)

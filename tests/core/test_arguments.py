@@ -108,6 +108,15 @@ def test_a_call_of_a_handler_with_a_job_does_not_mention_it() -> None:
         arguments_of(with_job).encode((), {})
 
 
+def test_a_job_without_its_annotation_is_told_how_to_write_it() -> None:
+    def handler(job, order_id: int) -> None: ...  # type: ignore[no-untyped-def]
+
+    with pytest.raises(
+        UsageError, match=r"it takes \(job, order_id: int\); to be given its Job, annotate it"
+    ):
+        arguments_of(handler).encode((7,), {})
+
+
 def test_a_handler_may_take_nothing() -> None:
     def handler() -> None: ...
 

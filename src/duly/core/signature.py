@@ -176,9 +176,15 @@ class HandlerSignature:
         try:
             return dict(signature.bind(*args, **kwargs).arguments)
         except TypeError as error:
+            hint = "; to be given its Job, annotate it: `job: Job`" if _forgot_job(parameters) else ""
             raise UsageError(
-                f"{self.name}() {error!s}; it takes ({', '.join(map(self._declared, parameters))})"
+                f"{self.name}() {error!s}; it takes ({', '.join(map(self._declared, parameters))}){hint}"
             ) from None
+
+
+def _forgot_job(parameters: list[inspect.Parameter]) -> bool:
+    first = parameters[0] if parameters else None
+    return first is not None and first.name == "job" and first.annotation is inspect.Parameter.empty
 
 
 def _filled(cell: Any) -> bool:
