@@ -9,7 +9,7 @@ from duly.core.lifecycle import Event, State
 from duly.core.registration import Schedule
 from duly.stores.postgres.store import PostgresStore
 from duly.testing.clock import FakeClock
-from tests.stores.postgres.acts import claim, ended, states, worker
+from tests.stores.postgres.acts import claim, ended, put, states, worker
 from tests.stores.postgres.conftest import Open
 from tests.stores.postgres.test_keys import another, job, owed, repeated, sweep_until
 
@@ -116,3 +116,20 @@ def test_keys_past_their_time_go_chunk_after_chunk_though_no_job_does(open_store
     with store.transaction() as connection:
         left = connection.execute("select count(*) from duly.idempotency").fetchone()
     assert (rounds, left) == (2, (0,))
+
+
+def test_a_wish_that_was_committed_after_the_jobs_end_is_forgotten(store: PostgresStore, url: str) -> None:
+    me = worker(store)
+    ended_id, running = put(store, 2)
+    held, _ = claim(store, me, 2)
+    with another(url) as user:
+        store.cancel_on(user, [ended_id, running], "ann", "changed my mind")
+        store.jobs.exchange(me, [ended(held)], None)
+        user.commit()
+
+    def wishes() -> list[tuple[int]]:
+        with store.transaction() as connection:
+            return connection.execute("select id from duly.wish").fetchall()
+
+    assert len(wishes()) == 2
+    sweep_until(store, lambda: wishes() == [(running,)])
