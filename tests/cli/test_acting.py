@@ -11,7 +11,7 @@ from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import Event, State
 from duly.core.registration import QueuePolicy, Registration, TaskPolicy
 from duly.stores.protocol import OperationRecord
-from duly.testing.conformance.bench import BOOM, Bench, ended
+from duly.testing.conformance.bench import BOOM, Bench, ended, unique
 from tests.cli.conftest import Answer, Terminal
 from tests.waiting import wait_until
 
@@ -125,6 +125,20 @@ def test_more_than_a_hundred_jobs_need_a_rate_and_become_an_operation(bench: Ben
         ("cancel", "running", 20.0, 150, "ada@ops")
     ]
     assert set(bench.states(ids)) == {State.ready}
+
+
+def test_a_dead_letter_whose_unique_key_another_job_has_says_so(
+    bench: Bench, worker: Incarnation, duly: Terminal
+) -> None:
+    old = bench.put(unique=unique())
+    (job,) = bench.claim(worker, 1)
+    bench.end(worker, ended(job, Event.bury, State.dead, error=BOOM, reason="boom"))
+    bench.put(unique=unique())
+
+    refused = duly("dead", "redrive", str(old))
+
+    assert refused.code == 4
+    assert refused.err.startswith(f"error: job {old} stays dead: its unique key is another job's by now;")
 
 
 @pytest.mark.parametrize("rate", ["20", "fast", "0/s"])

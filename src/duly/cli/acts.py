@@ -19,6 +19,7 @@ from duly.core.defaults import BULK_ACT
 from duly.core.errors import UsageError
 from duly.core.filters import Filter
 from duly.core.job import JobId
+from duly.core.lifecycle import State
 
 from .errors import Conflict
 from .follow import follow_job, follow_many, follow_operation
@@ -33,6 +34,9 @@ _WORDS: Final = {
     "redrive": ("will run again", "would run again", "is dead, cancelled or skipped"),
     "purge": ("deleted for good", "would be deleted for good", "is dead"),
 }
+
+
+_REDRIVEN: Final = {State.dead, State.cancelled, State.skipped}
 
 
 class Bulk(Struct, frozen=True):
@@ -154,6 +158,8 @@ def _unmoved(app: App, wish: Bulk, done: Done) -> str:
     needed = _WORDS[wish.verb][2]
     if len(wish.ids) == 1:
         job = app.inspect.job(wish.ids[0]).job
+        if wish.verb == "redrive" and job.state in _REDRIVEN:
+            return f"job {job.id} stays {job.state}: its unique key is another job's by now; cancel that one, or wait"
         return f"job {job.id} is {job.state}; {wish.verb} needs one that {needed}"
     return f"none of {counted(done.matched, 'job')} {needed} any more; nothing was changed"
 
