@@ -10,6 +10,7 @@ from duly.core.keys import (
     arguments_digest,
     idempotency_digest,
     once_digest,
+    takes_place,
     unique_digest,
 )
 
@@ -65,3 +66,12 @@ def test_a_key_that_may_not_be_stored_says_what_to_write(wrong: Unique, told: st
 
 def test_a_unique_key_is_freed_by_its_claim_and_answers_the_first_job_unless_told_otherwise() -> None:
     assert Unique("k").checked() == Unique("k", scope="queued", on_conflict="return")
+
+
+def test_the_newer_of_two_versions_stays_whatever_else_is_said() -> None:
+    for said in (True, False):
+        assert takes_place(6, 5, said)
+        assert not takes_place(5, 6, said)
+        assert takes_place(5, 5, said) is said
+        assert takes_place(None, 5, said) is said
+        assert takes_place(5, None, said) is said

@@ -7,6 +7,12 @@ KEYS, SCHEDULE = "core/keys.py", "core/schedule.py"
 MUTANTS = [
     Mutant(
         KEYS,
+        "return version > other",
+        "return version < other",
+        "the newer of two waiting versions stays",
+    ),
+    Mutant(
+        KEYS,
         'return _digest("unique", task, tenant, key)',
         'return _digest("unique", task, key)',
         "unique keys of two tenants never meet",

@@ -28,8 +28,15 @@ KEYS = [
     ),
     Mutant(
         FUNCTIONS + "take_unique_1.sql",
-        "if v_at.taken and not (p_replace and v_at.place < 4) then",
-        "if v_at.taken and not p_replace then",
+        "then p_replace else p_version > v_theirs end;",
+        "then p_replace else p_replace end;",
+        "the newer of two waiting versions stays",
+        ("replacing",),
+    ),
+    Mutant(
+        FUNCTIONS + "take_unique_1.sql",
+        "if v_at.taken and not (v_replace and v_at.place < 4) then",
+        "if v_at.taken and not v_replace then",
         "a running job is not replaced",
         ("replacing",),
     ),

@@ -78,8 +78,8 @@ KEYS = [
     ),
     Mutant(
         STORE + "enqueueing.py",
-        "if holder.running or not unique.replace:",
-        "if not unique.replace:",
+        "if holder.running or not takes_place(version, theirs, unique.replace):",
+        "if not takes_place(version, theirs, unique.replace):",
         "a running job is not replaced",
         ("replacing",),
     ),

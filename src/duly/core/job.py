@@ -68,7 +68,8 @@ class NewJob(Struct, frozen=True):
     job's id, one with other arguments KeyReused; for `core.defaults.KEEP_KEYS`, whatever becomes of the job."""
     unique: UniqueKey | None = None
     version: int | None = None
-    """With `unique`: not run once a job of the same key with a higher version has completed, but skipped("stale")."""
+    """With `unique`: not run once a job of the same key with a higher version has completed, but skipped("stale"). Of
+    two versions that wait the newer one stays: it takes the other's place, or answers `duplicate` to it."""
     then: tuple["NewJob", ...] = ()
     """Enqueued in the transaction that completes this job, RESULT_MARK in their arguments replaced by its result
     (null when it has none). Without a correlation id they inherit this job's. Not for follow-ups: `holder`."""

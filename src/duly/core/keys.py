@@ -41,6 +41,13 @@ class Unique(Struct, frozen=True):
         return self
 
 
+def takes_place(version: int | None, other: int | None, replace: bool) -> bool:
+    """Whether a new job of a unique key takes the place of one that waits. The newer of two versions stays."""
+    if version is None or other is None or version == other:
+        return replace
+    return version > other
+
+
 def unique_digest(task: str, tenant: str, key: str) -> bytes:
     """What a store keeps of a unique key; its scope is (task, tenant)."""
     return _digest("unique", task, tenant, key)

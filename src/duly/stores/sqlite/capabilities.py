@@ -60,6 +60,7 @@ CAPABILITIES: Final = Capabilities(
         "insert_wish",
         "insert_worker",
         "pragma_journal_mode",
+        "select_version",
         "select_answer",
         "select_arguments",
         "select_attempts",

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from duly.core.defaults import ENQUEUE_BATCH, KEEP_KEYS
 from duly.core.errors import KeyReused, LeaseLost
 from duly.core.job import JobId, NewJob, Stored, UniqueKey
-from duly.core.keys import arguments_digest
+from duly.core.keys import arguments_digest, takes_place
 from duly.core.lifecycle import Outcome, State
 from duly.stores.sqlite.moves import (
     BLOB,
@@ -142,7 +142,7 @@ class _Keyed:
         """(place in the call, job) -> place, answer. No idempotency key among them is known."""
         session = self._session
         for id, (at, job) in enumerate(jobs, session.numbers(len(jobs))):
-            holder = None if job.unique is None else self._holder(job.unique, id)
+            holder = None if job.unique is None else self._holder(job.unique, job.version, id)
             if holder is None:
                 self._places.append(at)
                 self._jobs.append((id, job))
@@ -158,14 +158,15 @@ class _Keyed:
         session.many("upsert_idempotency", self._records)
         return self._answers
 
-    def _holder(self, unique: UniqueKey, id: int) -> int | None:
+    def _holder(self, unique: UniqueKey, version: int | None, id: int) -> int | None:
         """The job that stands for the new one with this id; None when that is to be created."""
         if unique.digest in self._held:
             self._write()
         holder = holder_of(self._session, unique.digest)
         if holder is None:
             return None
-        if holder.running or not unique.replace:
+        theirs = None if version is None else self._session.value("select_version", id=holder.id)
+        if holder.running or not takes_place(version, theirs, unique.replace):
             return holder.id
         _replace(self._session, holder.id, id)
         return None

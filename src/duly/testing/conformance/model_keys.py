@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from duly.core.defaults import KEEP_KEYS, KEPT_RESULT
 from duly.core.errors import KeyReused, LeaseLost
 from duly.core.job import RESULT_MARK, JobId, KeptAnswer, NewJob, Stored
-from duly.core.keys import arguments_digest
+from duly.core.keys import arguments_digest, takes_place
 from duly.core.lifecycle import FINAL, WAITING, Outcome, State
 
 from .model import Entry, Kept, Model
@@ -55,7 +55,11 @@ class KeyedModel(Model):
         if kept is not None:
             return Stored(kept.id, Outcome.duplicate)
         other = self.holder_of(job)
-        replacing = other is not None and job.unique is not None and job.unique.replace
+        replacing = (
+            other is not None
+            and job.unique is not None
+            and takes_place(job.version, other.new.version, job.unique.replace)
+        )
         if other is not None and not (replacing and other.state in WAITING):
             stored = Stored(other.id, Outcome.duplicate)
         else:

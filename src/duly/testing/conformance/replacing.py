@@ -104,6 +104,48 @@ def the_last_of_several_replacing_jobs_in_one_call_remains(bench: Bench) -> None
     assert [bench.row(id).reason for id in ids[:2]] == [f"replaced by job {id}" for id in ids[1:]]
 
 
+def a_newer_version_takes_the_place_of_an_older_one_that_waits(bench: Bench) -> None:
+    older = bench.ask(unique=QUEUED, version=5, delay=MINUTE)
+
+    newer = bench.ask(unique=QUEUED, version=6)
+    within = bench.store.jobs.enqueue([new_job(unique=unique("w"), version=version) for version in (1, 3, 2)])
+
+    assert newer.outcome is Outcome.created
+    assert (bench.row(older.id).state, bench.row(older.id).reason) == (
+        State.skipped,
+        f"replaced by job {newer.id}",
+    )
+    bench.must_hold(newer.id, QUEUED)
+    first, second, third = within
+    assert [one.outcome for one in within] == [Outcome.created, Outcome.created, Outcome.duplicate]
+    assert third.id == second.id
+    assert bench.states([first.id, second.id]) == [State.skipped, State.ready]
+
+
+def an_older_version_never_takes_the_place_of_a_newer_one_that_waits(bench: Bench) -> None:
+    newer = bench.ask(unique=REPLACING, version=6)
+
+    older = bench.ask(unique=REPLACING, version=5)
+    same = bench.ask(unique=QUEUED, version=6)
+    without = bench.ask(unique=QUEUED)
+
+    assert {one.id for one in (older, same, without)} == {newer.id}
+    assert {one.outcome for one in (older, same, without)} == {Outcome.duplicate}
+    assert bench.state(newer.id) is State.ready
+    again = bench.ask(unique=REPLACING, version=6)
+    assert (again.outcome, bench.state(newer.id)) == (Outcome.created, State.skipped)
+
+
+def a_running_job_of_an_older_version_is_not_replaced(bench: Bench) -> None:
+    worker = bench.worker()
+    older = bench.put(unique=LIVE, version=5)
+    bench.claim_one(worker)
+
+    newer = bench.ask(unique=LIVE, version=6)
+
+    assert (newer.outcome, newer.id) == (Outcome.duplicate, older)
+
+
 def _versioned(bench: Bench, version: int) -> JobId:
     return bench.put(unique=QUEUED, version=version)
 

@@ -6,7 +6,7 @@ create function {schema}.retake_unique_1(
     p_key bytea, p_id bigint, p_run int, p_live boolean, p_won bigint[], p_now timestamptz) returns boolean
 language plpgsql set lock_timeout = '50ms' as $$
 begin
-    return (take_unique_1(p_key, p_id, p_run, p_live, false, p_won, false, p_now)).holder is null;
+    return (take_unique_1(p_key, p_id, p_run, p_live, false, null, p_won, null, false, p_now)).holder is null;
 exception when lock_not_available or deadlock_detected then
     return null;
 end

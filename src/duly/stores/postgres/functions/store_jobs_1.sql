@@ -12,6 +12,9 @@ declare
     v_args bytea[] := coalesce(p_args, array(
         select convert_to(s.spec ->> 'args', 'UTF8') from jsonb_array_elements(p_specs) with ordinality as s (spec, place)
          order by s.place));
+    v_versions bigint[] := array(
+        select case when s.spec ? 'unique' then (s.spec ->> 'version')::bigint end
+          from jsonb_array_elements(p_specs) with ordinality as s (spec, place) order by s.place);
     v_ids bigint[] := v_mine;
     v_outcomes text[] := array_fill('created'::text, array[cardinality(v_mine)]);
     v_replaced bigint[] := '{}';
@@ -33,7 +36,8 @@ begin
           from jsonb_array_elements(p_specs) with ordinality as s (spec, place) where s.spec ? 'unique' order by 2, 1
     loop
         continue when v_outcomes[v_key.place] <> 'created';
-        v_told := take_unique_1(v_key.key, v_mine[v_key.place], 0, v_key.live, v_key.replace, v_mine, not p_own, p_now);
+        v_told := take_unique_1(v_key.key, v_mine[v_key.place], 0, v_key.live, v_key.replace, v_versions[v_key.place], v_mine,
+                                v_versions, not p_own, p_now);
         if v_told.holder is not null then
             -- Also for repeats of this one in the same call.
             v_ids := array_replace(v_ids, v_mine[v_key.place], v_told.holder);

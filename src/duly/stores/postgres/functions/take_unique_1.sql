@@ -1,16 +1,18 @@
 -- Takes a unique key for a job whose number of claims so far is p_run. holder: the job that has the key, NULL when it was
--- taken. replaced: the waiting job that lost it to p_replace, locked; the caller ends it. p_fresh are jobs of the same call,
--- whose rows are still to come. A key whose job has ended, has expired or (scope queued) was claimed is free.
+-- taken. replaced: the waiting job that lost it to p_replace or to a newer version, locked; the caller ends it. p_fresh are jobs
+-- of the same call, whose rows are still to come, with their versions. A key whose job has ended, has expired or (scope queued) was claimed is free.
 -- Lock: the key's row when it is taken; with p_lock the waiting holder FOR KEY SHARE, so that it runs after our commit and
 -- sees our data. Another transaction's uncommitted key is waited for. Index: unique_key_pkey and the tables' id indexes.
 -- Differs: SQLite has one writer.
 create function {schema}.take_unique_1(
-    p_key bytea, p_id bigint, p_run int, p_live boolean, p_replace boolean, p_fresh bigint[], p_lock boolean,
-    p_now timestamptz, out holder bigint, out replaced bigint)
+    p_key bytea, p_id bigint, p_run int, p_live boolean, p_replace boolean, p_version bigint, p_fresh bigint[],
+    p_versions bigint[], p_lock boolean, p_now timestamptz, out holder bigint, out replaced bigint)
 language plpgsql as $$
 declare
     v_had record;
     v_at record;
+    v_replace boolean;
+    v_theirs bigint;
 begin
     loop
         holder := null;
@@ -26,7 +28,17 @@ begin
         else
             v_at := key_holder_1(v_had.id, v_had.run, v_had.live, p_now);
         end if;
-        if v_at.taken and not (p_replace and v_at.place < 4) then
+        v_replace := p_replace;
+        if p_version is not null then
+            if v_had.id = any(p_fresh) then
+                v_theirs := p_versions[array_position(p_fresh, v_had.id)];
+            else
+                v_theirs := (select j.version from job j where j.id = v_had.id);
+            end if;
+            -- The newer of two versions stays.
+            v_replace := case when v_theirs is null or v_theirs = p_version then p_replace else p_version > v_theirs end;
+        end if;
+        if v_at.taken and not (v_replace and v_at.place < 4) then
             -- Gone meanwhile: look again where it is now.
             continue when p_lock and v_at.place between 1 and 3 and not hold_waiting_1(v_had.id, v_at.place, false);
             holder := v_had.id;
