@@ -170,6 +170,19 @@ def jobs_of_a_paused_task_are_set_aside_at_no_cost(bench: Bench) -> None:
     assert (row.state, row.run, row.counters) == (State.blocked, 0, Counters())
 
 
+def a_job_of_a_task_both_paused_and_unknown_counts_as_paused(bench: Bench) -> None:
+    worker = bench.worker("ok")
+    id = bench.put("mystery")
+    bench.store.operator.pause("task:mystery", None, "ann", "r")
+
+    assert bench.claim(worker, 1) == ()
+
+    assert bench.store.upkeep.parked_tasks() == ()
+    bench.clock.advance(DAY)
+    bench.sweep()
+    assert bench.state(id) is State.blocked
+
+
 def jobs_of_a_resumed_task_come_back_with_the_sweep(bench: Bench) -> None:
     worker = bench.worker()
     ids = bench.put_many(3)

@@ -53,8 +53,8 @@ begin
                        j.enqueued_at, j.extras, j.trigger,
                        case when octet_length(j.args) <= 8192 then j.args end as args,
                        case when g.expires_at <= p_now then 'expired'
-                            when not p_known ? g.task::text then 'unknown'
                             when g.task = any(p_paused) then 'paused'
+                            when not p_known ? g.task::text then 'unknown'
                             when j.extras & 8 <> 0 and exists (
                                 select 1 from newest n where n.key = j.unique_key and n.version > j.version and n.until > p_now)
                                 then 'stale'

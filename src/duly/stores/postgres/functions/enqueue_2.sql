@@ -50,9 +50,11 @@ begin
             raise exception 'an idempotency key was used before' using errcode = 'DY002';
         end if;
     exception when sqlstate 'DY002' then
-        -- A job of this very call has no number any more.
+        -- What this very call had put under the key is gone again.
         return query
-        select (select i.id from idempotency i where i.id = v_ids[v_reused] limit 1), null::timestamptz, 'reused', v_reused;
+        select (select i.id from idempotency i
+                 where i.key = decode(p_specs -> (v_reused - 1) ->> 'idempotency', 'hex') and i.until > v_now),
+               null::timestamptz, 'reused', v_reused;
         return;
     end;
     return query

@@ -19,6 +19,7 @@ declare
     v_outcomes text[] := array_fill('created'::text, array[cardinality(v_mine)]);
     v_replaced bigint[] := '{}';
     v_by bigint[] := '{}';
+    v_due timestamptz[];
     v_key record;
     v_told record;
 begin
@@ -94,12 +95,16 @@ begin
     )
     insert into scheduled (id, run_at, queue, task, priority, expires_at)
     select a.id, a.due, a.queue_key, a.task_key, coalesce(a.priority, 100), a.expires_at from asked a where a.due is not null;
+    v_due := array(select (select s.run_at from scheduled s where s.id = u.id)
+                     from unnest(v_mine) with ordinality as u (id, place) order by u.place);
     if cardinality(v_replaced) > 0 then
         perform replace_waiting_1(v_replaced, v_by, p_now);
     end if;
     perform ring_1();
     return query
-    select u.place::int, u.id, u.outcome, (select s.run_at from scheduled s where s.id = u.id)
+    select u.place::int, u.id, u.outcome,
+           case when u.outcome = 'created' then v_due[u.place]
+                else (select s.run_at from scheduled s where s.id = u.id) end
       from unnest(v_ids, v_outcomes) with ordinality as u (id, outcome, place) order by u.place;
 end
 $$;

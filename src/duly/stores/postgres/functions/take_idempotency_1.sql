@@ -30,8 +30,10 @@ begin
             return;
         end if;
         take_idempotency_1.id := v_had.id;
+        -- The arguments asked for are the job's own, unless a unique key answered the request with another job.
         outcome := case when v_had.args_hash = v_hash
-                          or (select same_arguments_1(j.args, p_args) from job j where j.id = v_had.id) then 'duplicate'
+                          or (select same_arguments_1(j.args, p_args) from job j
+                               where j.id = v_had.id and substr(sha256(j.args), 1, 16) = v_had.args_hash) then 'duplicate'
                         else 'reused' end;
         return;
     end loop;
