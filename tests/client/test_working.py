@@ -123,9 +123,9 @@ async def test_endings_decide_what_a_waiter_sees(jobs: App) -> None:
         if how == "skip":
             raise Skip("not needed")
         if how == "snooze" and (await jobs.inspect.ajob(job)).job.counters.snoozed == 0:
-            raise Snooze("1ms")
+            raise Snooze("0s")
         if how == "retry" and job.attempt == 1:
-            raise Retry("1ms")
+            raise Retry("0s")
         return f"{how} {job.attempt}"
 
     async with jobs.working():

@@ -22,7 +22,8 @@ reports = jobs.queue("reports")
 
 FOLDER = Path(os.environ.get("CHORES", "."))
 STEP = 0.02
-SOON = Backoff("10ms", factor=1, jitter=False)
+# Due at once: `until_idle` does not wait for what is due later.
+SOON = Backoff("0s", jitter=False)
 
 
 def note(what: str, job: Job) -> None:
@@ -222,9 +223,9 @@ def _raise(kind: str) -> None:
         case "Skip in a group":
             raise BaseExceptionGroup("tasks", [Skip("not needed")])
         case "Retry":
-            raise Retry("10ms", "once more")
+            raise Retry("0s", "once more")
         case "Snooze":
-            raise Snooze("10ms", "later")
+            raise Snooze("0s", "later")
 
 
 @jobs.task

@@ -15,7 +15,8 @@ from duly import App, Backoff, Job, Snooze, UsageError
 
 jobs = App()
 STEP = 0.02
-SOON = Backoff("10ms", factor=1, jitter=False)
+# Due at once: `until_idle` does not wait for what is due later.
+SOON = Backoff("0s", jitter=False)
 NEW = os.environ.get("RELEASE", "new") == "new"
 
 

@@ -25,7 +25,8 @@ from duly.worker.options import WorkerOptions
 from tests.scenarios.inside import record_of, run_until_final
 from tests.waiting import wait_until
 
-SOON = Backoff("10ms", factor=1, jitter=False)
+# Due at once: `until_idle` does not wait for what is due later.
+SOON = Backoff("0s", jitter=False)
 QUICK = WorkerOptions(
     lease=timedelta(seconds=1.2),
     heartbeat=timedelta(seconds=0.2),
