@@ -6,8 +6,8 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 BIN := .venv/bin
-# Two processes unless told otherwise: each starts PostgreSQL servers of its own on first use.
-JOBS ?= 2
+# More processes than cores: many tests wait for a lease or a signal. Each starts PostgreSQL servers of its own on first use.
+JOBS ?= 3
 # `make test k=snooze` runs the tests whose names contain "snooze".
 SELECT := $(if $(k),-k '$(k)')
 # Each writes one page from the code, and with --check says whether the committed page is up to date.

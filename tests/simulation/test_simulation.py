@@ -1,4 +1,4 @@
-"""A thousand seeds of the simulation. A failing one names itself and how to replay it."""
+"""A thousand seeds of the simulation, a quarter of them on SQLite. A failing one names itself and how to replay it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +16,7 @@ from tests.services import PostgresServer
 from tests.simulation.world import World
 
 SEEDS = 1_000
+ON_SQLITE = 250
 PER_TEST = 25
 
 
@@ -48,9 +49,14 @@ def simulate(
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("first", range(0, SEEDS, PER_TEST))
 def test_no_interleaving_loses_doubles_or_miscounts_a_job(first: int) -> None:
-    with fast_folder() as folder:
-        for seed in range(first, first + PER_TEST):
-            simulate(seed, "sqlite", folder)
+    _on_file(range(first, first + PER_TEST), "sqlite" if first < ON_SQLITE else "model")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", range(ON_SQLITE, SEEDS, PER_TEST))
+def test_no_interleaving_loses_doubles_or_miscounts_a_job_at_length(first: int) -> None:
+    _on_file(range(first, first + PER_TEST), "sqlite")
 
 
 @pytest.mark.timeout(300)
@@ -63,6 +69,12 @@ def test_late_commits_change_nothing_about_that(postgres: PostgresServer) -> Non
 @pytest.mark.parametrize("first", range(0, 200, 10))
 def test_late_commits_change_nothing_about_that_at_length(first: int, postgres: PostgresServer) -> None:
     _on_postgres(postgres, range(first, first + 10))
+
+
+def _on_file(seeds: Sequence[int], store: str) -> None:
+    with fast_folder() as folder:
+        for seed in seeds:
+            simulate(seed, store, folder)
 
 
 def _on_postgres(server: PostgresServer, seeds: Sequence[int]) -> None:
