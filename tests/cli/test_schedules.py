@@ -42,6 +42,30 @@ def test_the_list_says_in_plain_words_what_is_due_when(declared: Bench, duly: Te
     ]  # fmt: skip
 
 
+def test_what_went_wrong_stands_under_its_schedule_until_the_next_success(
+    declared: Bench, duly: Terminal
+) -> None:
+    due = declared.clock()
+    for _ in range(2):
+        declared.store.schedules.fail("digest", due, "UndefinedTable: no \x1b[31mpurchase\nLINE 1: select")
+        declared.clock.advance(HOUR / 4)
+
+    told = duly("schedules", "list")
+    quiet = duly("schedules", "list", "-q")
+    document: Any = duly("schedules", "list", "-o", "json").json
+    warned = duly("check")
+    Scheduler(declared.store).work()
+    after = duly("schedules", "list")
+
+    line = "  failed 2 times, last 15m ago: UndefinedTable: no \\x1b[31mpurchase LINE 1: select"
+    assert told.lines[2] == quiet.lines[1] == line
+    assert [len(answer.lines) for answer in (told, quiet, after)] == [4, 3, 3]
+    assert [each["failures"] for each in document] == [2, 0]
+    assert document[0]["failed_at"] == "2030-05-01T12:15:00Z"
+    assert document[0]["failure"].startswith("UndefinedTable: no")
+    assert "schedule 'digest' could not enqueue, 2 times since its last success: UndefinedTable" in warned.out
+
+
 def test_an_empty_list_says_how_to_begin(duly: Terminal) -> None:
     answer = duly("schedules", "list")
 

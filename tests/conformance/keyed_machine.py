@@ -222,7 +222,9 @@ class KeyedStoreAgainstModel(StoreAgainstModel):
 
     @precondition(lambda self: self.model.schedules.all())
     @rule(
-        number=NUMBERS, verb=st.sampled_from(["pause", "resume", "resume", "remove", "advance"]), after=SPANS
+        number=NUMBERS,
+        verb=st.sampled_from(["pause", "resume", "resume", "remove", "advance", "fail"]),
+        after=SPANS,
     )
     def act_on_schedule(self, number: int, verb: str, after: timedelta) -> None:
         known = self.model.schedules.all()
@@ -234,6 +236,8 @@ class KeyedStoreAgainstModel(StoreAgainstModel):
                 self._advance(side, name, record.next_at, later + JUST_PAST)
                 for side in (self.store, self.model)
             ]
+        elif verb == "fail":
+            answers = [side.fail(name, record.next_at, "no") for side in sides]
         elif verb == "remove":
             answers = [side.remove(name, "ann", "r") for side in sides]
         elif record.paused:

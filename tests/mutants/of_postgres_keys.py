@@ -180,6 +180,13 @@ STEPS_AND_SCHEDULES = [
         ("scheduling",),
     ),
     Mutant(
+        FUNCTIONS + "fail_schedule_1.sql",
+        "where s.name = p_name and s.next_at = p_expected and not s.paused",
+        "where s.name = p_name and not s.paused",
+        "who was slower than a success keeps no failure",
+        ("scheduling",),
+    ),
+    Mutant(
         FUNCTIONS + "advance_schedule_1.sql",
         "where s.name = p_name and s.next_at = p_expected and not s.paused",
         "where s.name = p_name and not s.paused",

@@ -209,6 +209,13 @@ STEPS_AND_SCHEDULES = [
         ("scheduling",),
     ),
     Mutant(
+        QUERIES + "update_schedule_failed.sql",
+        "where name = :name and next_at = :expected and paused = 0",
+        "where name = :name and paused = 0",
+        "who was slower than a success keeps no failure",
+        ("scheduling",),
+    ),
+    Mutant(
         QUERIES + "update_schedule_fired.sql",
         "where name = :name and next_at = :expected and paused = 0",
         "where name = :name and paused = 0",

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from duly import App, Job
+from duly.core.defaults import MAX_REASON
 from duly.core.job import NewJob
 from duly.core.lifecycle import State
 from duly.core.registration import Schedule, ScheduleRecord
@@ -205,6 +206,12 @@ class Refusing:
             raise self._error
         return self._schedules.fire(name, *rest)  # type: ignore[arg-type]
 
+    def all(self) -> list[ScheduleRecord]:
+        return self._schedules.all()
+
+    def fail(self, name: str, expected: datetime, failure: str) -> bool:
+        return self._schedules.fail(name, expected, failure)
+
 
 @pytest.fixture
 def two_due(filed: App, clock: FakeClock) -> Store:
@@ -226,13 +233,28 @@ def test_one_that_fails_rests_while_the_others_fire(two_due: Store, monkeypatch:
     others = len(made(two_due, "other"))
     duty.run(0.0)
     resting = len(made(two_due))
+    shown = record(two_due)
     for rest in (1.1, 2.1, 4.1):
         boottime.advance(rest)
         duty.run(0.0)
 
     assert (others, resting, len(made(two_due))) == (1, 0, 1)
+    assert (shown.failure, shown.failures) == ("ValueError: no", 1)
+    assert (record(two_due).failure, record(two_due).failures) == (None, 0)
     (failed,) = [event for event in said if isinstance(event, ScheduleFailed)]
     assert failed.sentence() == "schedule digest could not enqueue: ValueError: no; it is tried again"
+
+
+def test_a_failure_that_no_text_of_a_database_can_hold_is_kept_as_far_as_it_can(
+    two_due: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_due, "schedules", Refusing(two_due, ValueError("\0\ud800" + 9_000 * "x")))
+
+    Schedules(two_due, {}, Hub()).run(0.0)
+
+    failure = record(two_due).failure or ""
+    assert failure.startswith("ValueError: \\u0000\\ud800xxx")
+    assert len(failure.encode()) == MAX_REASON
 
 
 def test_a_store_that_does_not_answer_is_the_duties_affair(

@@ -325,3 +325,7 @@ class WiredSchedules:
             self._wire.note(f"    {job.trigger} becomes job {answer.id}")
         self._wire.after(changed=stored is not None)
         return stored
+
+    def fail(self, name: str, expected: datetime, failure: str) -> bool:
+        self._wire.before()
+        return self._real.fail(name, expected, failure)

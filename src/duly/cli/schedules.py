@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 import click
 
@@ -13,9 +14,10 @@ from duly.core.schedule import in_words
 from .acts import confirm
 from .errors import Conflict
 from .options import Act, acting, common
-from .output import Column, Json, clock, count, plain, relative
+from .output import Column, Json, clock, count, counted, cut, plain, printable, relative
 from .session import session_of
 
+_LONG: Final = 200
 COLUMNS = (
     Column("SCHEDULE"),
     Column("TASK"),
@@ -33,7 +35,7 @@ def schedules() -> None:
     """What is enqueued by the clock. Workers fire it; a due time makes one job, however many workers there are.
 
     FIRED counts due times that made a job, MISSED those that passed without one: nobody was there, or the job before
-    still waited or ran.
+    still waited or ran. Under a schedule that could not enqueue stands why; it is tried again until it can.
     """
 
 
@@ -50,7 +52,12 @@ def list_(context: click.Context) -> None:
     def lines() -> list[str]:
         if not found:
             return ["no schedule is stored; declare one with @jobs.cron or @jobs.every and start a worker"]
-        return session.out.table(COLUMNS, (row(record, now) for record in found))
+        listed = session.out.table(COLUMNS, (row(record, now) for record in found))
+        headings = len(listed) - len(found)
+        told = (
+            [line, *failure_of(record, now)] for line, record in zip(listed[headings:], found, strict=True)
+        )
+        return [*listed[:headings], *(line for lines in told for line in lines)]
 
     documents = [document(record) for record in found]
     session.out.answer(documents, lines, documents)
@@ -148,6 +155,14 @@ def row(record: ScheduleRecord, now: datetime) -> list[str]:
     ]
 
 
+def failure_of(record: ScheduleRecord, now: datetime) -> list[str]:
+    """What went wrong when a schedule was tried last, under its row; nothing since its last success."""
+    if record.failure is None:
+        return []
+    why = click.style(cut(printable(record.failure), _LONG), fg="red")
+    return [f"  failed {counted(record.failures, 'time')}, last {relative(record.failed_at, now)}: {why}"]
+
+
 def document(record: ScheduleRecord) -> Json:
     """One schedule for programs; the job as far as people know it."""
     schedule, job = record.schedule, record.schedule.job
@@ -172,6 +187,9 @@ def document(record: ScheduleRecord) -> Json:
         "last_running": record.last_running,
         "fired": record.fired,
         "missed": record.missed,
+        "failure": record.failure,
+        "failed_at": plain(record.failed_at),
+        "failures": record.failures,
     }
 
 

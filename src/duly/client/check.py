@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -19,6 +19,9 @@ from duly.client.task import Task
 from duly.core.defaults import PURGE_NOTICE
 from duly.core.durations import compact_duration
 from duly.core.errors import DulyError, MigrationNeeded, StoreUnreachable, UsageError
+
+_NAMED: Final = 20
+"""Of the schedules that fail: thousands of customers' schedules may fail for one reason."""
 
 Level = Literal["error", "warning", "note"]
 
@@ -136,6 +139,7 @@ def _store(client: Client) -> Iterator[Finding]:
         for text in client.call(store.inspection.warnings):
             yield Finding("warning", text)
         yield from _purges(client)
+        yield from _failing(client)
         for task in client.call(store.upkeep.parked_tasks):
             yield Finding(
                 "warning",
@@ -143,6 +147,19 @@ def _store(client: Client) -> Iterator[Finding]:
             )
     except (StoreUnreachable, MigrationNeeded, UsageError) as error:
         yield Finding("error", str(error))
+
+
+def _failing(client: Client) -> Iterator[Finding]:
+    failing = [record for record in client.call(client.store.schedules.all) if record.failure is not None]
+    for record in failing[:_NAMED]:
+        times = "once" if record.failures == 1 else f"{record.failures} times"
+        yield Finding(
+            "warning",
+            f"schedule {record.schedule.name!r} could not enqueue, {times} since its last success: "
+            f"{' '.join((record.failure or '').split()):.300}; put that right, it is tried again by itself",
+        )
+    if len(failing) > _NAMED:
+        yield Finding("warning", f"{len(failing) - _NAMED} more schedules fail: duly schedules list")
 
 
 def _purges(client: Client) -> Iterator[Finding]:

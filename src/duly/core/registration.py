@@ -66,6 +66,11 @@ class ScheduleRecord(Struct, frozen=True):
     missed: int = 0
     """Due times without a job: caught up, skipped after a downtime, or overlapping."""
     created_at: datetime | None = None
+    failure: str | None = None
+    """What went wrong when it was last tried; None since the last success."""
+    failed_at: datetime | None = None
+    failures: int = 0
+    """Attempts that failed since the last success."""
 
 
 class Registration(Struct, frozen=True):

@@ -129,6 +129,10 @@ class ScheduleStore(Protocol):
         """If `next_at` still is `expected`: move it on, count, and enqueue; None when another worker was faster, or it
         was paused, edited or removed. `last_id` becomes the last job's. A duplicate by its key counts as missed."""
 
+    def fail(self, name: str, expected: datetime, failure: str) -> bool:
+        """If `next_at` still is `expected`: keep what went wrong, and count it; False when another worker was faster or
+        is at it, or it was paused, edited or removed. A success (`fire`, `advance_on`) and an edit forget it."""
+
     def put(self, schedule: Schedule, first: datetime) -> ScheduleRecord:
         """Store or replace one at run time (origin ""); the same definition again changes nothing."""
 

@@ -9,10 +9,12 @@ from typing import Final
 
 from duly.client.scheduled import Declared
 from duly.client.ticks import enqueue_ready
+from duly.core.defaults import MAX_REASON
 from duly.core.job import Stored
 from duly.core.lifecycle import Outcome
 from duly.core.registration import ScheduleRecord
 from duly.core.schedule import due_from, occurrence, plan, trigger_of
+from duly.core.text import storable
 from duly.stores.faults import Transient
 from duly.stores.protocol import Store
 from duly.telemetry.events import DueTimesMissed, RowsRefused, ScheduleFailed, ScheduleFired
@@ -75,15 +77,20 @@ class Schedules:
         except Transient:
             raise
         except Exception as error:
-            faults = self._faults[name] = self._faults.get(name, 0) + 1
-            rest = min(_LONGEST_REST, _FIRST_REST * float(1 << min(faults - 1, 10)))
-            self._rests_until[name] = self._clock() + rest
-            if faults in {1, 10, 100}:
-                self._hub.emit(ScheduleFailed(name, f"{type(error).__name__}: {error}"))
+            self._rest(record, f"{type(error).__name__}: {error}")
             return False
         self._faults.pop(name, None)
         self._rests_until.pop(name, None)
         return moved
+
+    def _rest(self, record: ScheduleRecord, failure: str) -> None:
+        name = record.schedule.name
+        faults = self._faults[name] = self._faults.get(name, 0) + 1
+        rest = min(_LONGEST_REST, _FIRST_REST * float(1 << min(faults - 1, 10)))
+        self._rests_until[name] = self._clock() + rest
+        if faults in {1, 10, 100}:
+            self._hub.emit(ScheduleFailed(name, failure))
+        self._store.schedules.fail(name, record.next_at, storable(failure, MAX_REASON))
 
     def _fire(self, record: ScheduleRecord, moment: datetime) -> bool:
         schedule, made = record.schedule, plan(record, moment)

@@ -52,6 +52,7 @@ CAPABILITIES: Final = Capabilities(
         "expire_waiting",
         "extend",
         "extend_attempt",
+        "fail_schedule",
         "find_warnings",
         "finish_waiting",
         "fire_schedule",

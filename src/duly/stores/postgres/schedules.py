@@ -48,6 +48,10 @@ class PostgresSchedules:
             return None
         return [Stored(JobId(id), Outcome(outcome), utc_or_none(run_at)) for id, run_at, outcome in rows[1:]]
 
+    def fail(self, name: str, expected: datetime, failure: str) -> bool:
+        parameters = {"name": name, "expected": expected, "failure": failure, "now": self._database.now()}
+        return bool(self._database.call("fail_schedule", parameters)[0][0])
+
     def put(self, schedule: Schedule, first: datetime) -> ScheduleRecord:
         parameters = {
             "name": schedule.name,
@@ -78,7 +82,7 @@ class PostgresSchedules:
 def _record(row: Sequence[Any]) -> ScheduleRecord:
     """A row of read_schedules.sql."""
     name, definition, origin, next_at, paused, last_at, last_id, waiting, running, *rest = row
-    fired, missed, created_at = rest
+    fired, missed, created_at, failure, failed_at, failures = rest
     return ScheduleRecord(
         schedule=specs.schedule(name, definition),
         origin=origin,
@@ -91,4 +95,7 @@ def _record(row: Sequence[Any]) -> ScheduleRecord:
         fired=fired,
         missed=missed,
         created_at=utc(created_at),
+        failure=failure,
+        failed_at=utc_or_none(failed_at),
+        failures=failures,
     )

@@ -173,6 +173,7 @@ CAPABILITIES: Final = Capabilities(
         "update_operation_state",
         "update_ready_keys",
         "update_ready_lane",
+        "update_schedule_failed",
         "update_schedule_fired",
         "update_schedule_origin",
         "update_schedule_paused",

@@ -60,6 +60,14 @@ class SQLiteSchedules:
             )
         return stored
 
+    def fail(self, name: str, expected: datetime, failure: str) -> bool:
+        with self._database.write() as session:
+            micros, now = to_micros(expected), session.now
+            return (
+                session.run("update_schedule_failed", name=name, expected=micros, failure=failure, now=now)
+                == 1
+            )
+
     def put(self, schedule: Schedule, first: datetime) -> ScheduleRecord:
         """One that an App declares becomes one of run time."""
         with self._database.write() as session:
@@ -180,6 +188,9 @@ def _record_of(
     fired: int,
     missed: int,
     created_at: int,
+    failure: str | None,
+    failed_at: int | None,
+    failures: int,
 ) -> ScheduleRecord:
     return ScheduleRecord(
         schedule=schedule_of(name, definition),
@@ -193,4 +204,7 @@ def _record_of(
         fired=fired,
         missed=missed,
         created_at=from_micros(created_at),
+        failure=failure,
+        failed_at=maybe_from_micros(failed_at),
+        failures=failures,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -10,6 +11,8 @@ from duly.core.lifecycle import WAITING, Outcome, State
 from duly.core.registration import Registration, Schedule, ScheduleRecord
 
 from .model_keys import KeyedModel
+
+_WELL: Final[dict[str, Any]] = {"failure": None, "failed_at": None, "failures": 0}
 
 
 class ModelSchedules:
@@ -48,6 +51,7 @@ class ModelSchedules:
                 fired=record.fired + len(created),
                 missed=record.missed + missed + len(stored) - len(created),
                 last_id=stored[-1].id if stored else record.last_id,
+                **_WELL,
             )
             return stored
 
@@ -60,7 +64,17 @@ class ModelSchedules:
             if record is None or record.paused or record.next_at != expected:
                 return False
             self._model.tables.schedules[name] = replace(
-                record, next_at=next_at, last_at=last_at, fired=record.fired + fired
+                record, next_at=next_at, last_at=last_at, fired=record.fired + fired, **_WELL
+            )
+            return True
+
+    def fail(self, name: str, expected: datetime, failure: str) -> bool:
+        with self._model.tables.lock:
+            record = self._model.tables.schedules.get(name)
+            if record is None or record.paused or record.next_at != expected:
+                return False
+            self._model.tables.schedules[name] = replace(
+                record, failure=failure, failed_at=self._model.clock(), failures=record.failures + 1
             )
             return True
 
@@ -74,7 +88,7 @@ class ModelSchedules:
         if known is None:
             known = ScheduleRecord(schedule, origin, first, created_at=self._model.clock())
         elif known.schedule != schedule:
-            known = replace(known, schedule=schedule, next_at=first)
+            known = replace(known, schedule=schedule, next_at=first, **_WELL)
         self._model.tables.schedules[schedule.name] = replace(known, origin=origin)
 
     def declare(self, registration: Registration) -> bool:

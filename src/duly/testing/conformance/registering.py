@@ -137,18 +137,20 @@ def an_unchanged_schedule_keeps_its_due_time_and_its_pause(bench: Bench) -> None
     schedules = bench.store.schedules
     _declare(bench, _registration("1", (NIGHTLY, FIRST), (HOURLY, FIRST)))
     schedules.fire("nightly", FIRST, FIRST + DAY, FIRST, [new_job()], 1)
+    schedules.fail("hourly", FIRST, "no such table")
     schedules.pause("hourly", "ann", "incident")
     before = _schedules(bench)
 
     _declare(bench, _registration("2", (NIGHTLY, FIRST + 7 * DAY), (HOURLY, FIRST + 7 * DAY)))
 
     assert _schedules(bench) == before
-    assert before["hourly"].paused
+    assert (before["hourly"].paused, before["hourly"].failures) == (True, 1)
     assert (before["nightly"].next_at, before["nightly"].fired) == (FIRST + DAY, 1)
 
 
 def an_edited_schedule_goes_on_from_the_first_due_time_of_its_release(bench: Bench) -> None:
     _declare(bench, _registration("1", (NIGHTLY, FIRST)))
+    bench.store.schedules.fail("nightly", FIRST, "no such table")
     bench.clock.advance(2 * DAY)
     edited, first = replace(NIGHTLY, every=2 * DAY), NOON + 4 * DAY
 
@@ -156,6 +158,7 @@ def an_edited_schedule_goes_on_from_the_first_due_time_of_its_release(bench: Ben
 
     record = _schedules(bench)["nightly"]
     assert (record.schedule, record.next_at) == (edited, first)
+    assert (record.failure, record.failed_at, record.failures) == (None, None, 0)
     assert bench.store.schedules.due()[1] == []
     assert bench.store.schedules.fire("nightly", FIRST, FIRST + DAY, FIRST, [new_job()], 0) is None
 

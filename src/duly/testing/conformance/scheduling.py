@@ -353,6 +353,68 @@ def schedules_are_listed_by_name(bench: Bench) -> None:
     assert [name for name in names if name in "abc"] == ["a", "b", "c"]
 
 
+def _failure(bench: Bench) -> tuple[str | None, datetime | None, int]:
+    record = _only(bench)
+    return record.failure, record.failed_at, record.failures
+
+
+def what_went_wrong_is_kept_and_counted_and_the_due_time_stays(bench: Bench) -> None:
+    fresh = bench.store.schedules.put(DIGEST, FIRST)
+    bench.clock.advance(HOUR)
+
+    assert bench.store.schedules.fail("digest", FIRST, "no such table")
+    bench.clock.advance(SECOND)
+    assert bench.another().schedules.fail("digest", FIRST, "ü" * 1000)
+
+    assert (fresh.failure, fresh.failed_at, fresh.failures) == (None, None, 0)
+    record = _only(bench)
+    assert _failure(bench) == ("ü" * 1000, FIRST + SECOND, 2)
+    assert replace(record, failure=None, failed_at=None, failures=0) == fresh
+    assert bench.store.schedules.due()[1] == [record]
+
+
+def a_success_forgets_what_went_wrong(bench: Bench) -> None:
+    store = bench.store
+    store.schedules.put(DIGEST, FIRST)
+    store.schedules.fail("digest", FIRST, "no such table")
+
+    _fire(bench)
+
+    assert _failure(bench) == (None, None, 0)
+    assert store.schedules.fail("digest", FIRST + HOUR, "again")
+    with store.transaction() as connection:
+        assert store.advance_on(connection, "digest", FIRST + HOUR, FIRST + DAY, FIRST + HOUR, 1)
+    assert _failure(bench) == (None, None, 0)
+
+
+def an_edit_forgets_what_went_wrong_and_a_pause_does_not(bench: Bench) -> None:
+    schedules = bench.store.schedules
+    schedules.put(DIGEST, FIRST)
+    schedules.fail("digest", FIRST, "no such table")
+    kept = _failure(bench)
+
+    schedules.put(DIGEST, FIRST + MINUTE)
+    schedules.pause("digest", "ann", "incident")
+    schedules.resume("digest", FIRST + MINUTE, "ann", "over")
+
+    assert _failure(bench) == kept == ("no such table", NOON, 1)
+    schedules.put(replace(DIGEST, every=DAY), FIRST)
+    assert _failure(bench) == (None, None, 0)
+
+
+def who_was_slower_than_a_success_a_pause_or_a_removal_keeps_no_failure(bench: Bench) -> None:
+    schedules = bench.store.schedules
+    assert not schedules.fail("digest", FIRST, "unknown")
+    schedules.put(DIGEST, FIRST)
+    _fire(bench)
+
+    assert not schedules.fail("digest", FIRST, "too late")
+    schedules.pause("digest", "ann", "incident")
+    assert not schedules.fail("digest", FIRST + HOUR, "paused")
+
+    assert _failure(bench) == (None, None, 0)
+
+
 def a_tick_moves_on_in_the_transaction_that_enqueues_for_it(bench: Bench) -> None:
     bench.store.schedules.put(replace(DIGEST, job=None), FIRST)
     store, later = bench.store, FIRST + HOUR

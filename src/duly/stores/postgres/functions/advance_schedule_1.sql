@@ -10,7 +10,9 @@ begin
     if not found then
         return false;
     end if;
-    update schedule s set next_at = greatest(s.next_at, p_next_at), last_at = p_last_at, fired = s.fired + p_fired
+    update schedule s
+       set next_at = greatest(s.next_at, p_next_at), last_at = p_last_at, fired = s.fired + p_fired,
+           failure = null, failed_at = null, failures = 0
      where s.name = p_name;
     return true;
 end

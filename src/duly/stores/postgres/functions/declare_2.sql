@@ -43,7 +43,10 @@ begin
     select u.name, p_origin, p_definitions -> (u.place::int - 1), u.first, v_now
       from unnest(p_schedules, p_first) with ordinality as u (name, first, place) order by u.name
         on conflict (name) do update set origin = excluded.origin, definition = excluded.definition,
-            next_at = case when s.definition = excluded.definition then s.next_at else excluded.next_at end
+            next_at = case when s.definition = excluded.definition then s.next_at else excluded.next_at end,
+            failure = case when s.definition = excluded.definition then s.failure end,
+            failed_at = case when s.definition = excluded.definition then s.failed_at end,
+            failures = case when s.definition = excluded.definition then s.failures else 0 end
          where s.origin <> excluded.origin or s.definition <> excluded.definition;
     return true;
 end

@@ -3,7 +3,7 @@
 create function {schema}.due_schedules_1(p_most int, p_now timestamptz) returns table (
     now timestamptz, others timestamptz, name text, definition text, origin text, next_at timestamptz, paused boolean,
     last_at timestamptz, last_id bigint, waiting boolean, running boolean, fired bigint, missed bigint,
-    created_at timestamptz)
+    created_at timestamptz, failure text, failed_at timestamptz, failures bigint)
 language plpgsql stable security definer
 set search_path = {schema}, pg_temp set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column

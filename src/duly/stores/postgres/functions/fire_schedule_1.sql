@@ -33,7 +33,8 @@ begin
        set next_at = greatest(s.next_at, p_next_at), last_at = p_last_at,
            last_id = coalesce(v_ids[cardinality(v_ids)], s.last_id),
            fired = s.fired + (select count(*) from unnest(v_outcomes) o where o = 'created'),
-           missed = s.missed + p_missed + (select count(*) from unnest(v_outcomes) o where o <> 'created')
+           missed = s.missed + p_missed + (select count(*) from unnest(v_outcomes) o where o <> 'created'),
+           failure = null, failed_at = null, failures = 0
      where s.name = p_name;
     return query
     select null::bigint, null::timestamptz, null

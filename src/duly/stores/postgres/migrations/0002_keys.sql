@@ -107,7 +107,11 @@ create table {schema}.schedule (
     last_id bigint,
     fired bigint not null default 0,
     missed bigint not null default 0,
-    created_at timestamptz not null
+    created_at timestamptz not null,
+    -- What went wrong when it was tried last, and how often since the last success.
+    failure text,
+    failed_at timestamptz,
+    failures bigint not null default 0
 );
 create index schedule_next on {schema}.schedule (next_at, name);
 
@@ -160,6 +164,7 @@ create index schedule_next on {schema}.schedule (next_at, name);
 -- include: functions/due_schedules_1.sql
 -- include: functions/fire_schedule_1.sql
 -- include: functions/advance_schedule_1.sql
+-- include: functions/fail_schedule_1.sql
 -- include: functions/put_schedule_1.sql
 -- include: functions/pause_schedule_1.sql
 -- include: functions/resume_schedule_1.sql

@@ -93,7 +93,10 @@ create table {prefix}_schedule (
     last_id integer,
     fired integer not null default 0,
     missed integer not null default 0,
-    created_at integer not null
+    created_at integer not null,
+    failure text,
+    failed_at integer,
+    failures integer not null default 0
 ) strict, without rowid;
 
 create index {prefix}_schedule_next on {prefix}_schedule (next_at) where paused = 0;

@@ -3,4 +3,5 @@
 insert into {prefix}_schedule (name, origin, definition, next_at, created_at)
 values (:name, :origin, :definition, :next_at, :now)
 on conflict (name) do update
-set origin = excluded.origin, definition = excluded.definition, next_at = excluded.next_at
+set origin = excluded.origin, definition = excluded.definition, next_at = excluded.next_at,
+    failure = null, failed_at = null, failures = 0
