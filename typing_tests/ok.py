@@ -268,4 +268,4 @@ async def scheduling() -> None:
     assert_type(record.next_at, datetime)
     await jobs.aschedule("weekly", plain.draft(1), cron="@weekly", tz="UTC")
     assert_type(jobs.operate.pause_schedule("nightly", reason="INC-7"), bool)
-    print([each.schedule.name for each in await jobs.inspect.aschedules()])
+    print([each.name for each in await jobs.inspect.aschedules()])

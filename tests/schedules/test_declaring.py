@@ -142,6 +142,12 @@ def test_a_schedule_stored_at_run_time_goes_on_until_it_is_changed(jobs: App, cl
     assert len(jobs.inspect.schedules()) == 1
 
 
+def test_the_record_of_a_schedule_has_its_name(filed: App) -> None:
+    record = filed.schedule("nightly", filed.task(digest).draft(), every="1h")
+
+    assert record.name == record.schedule.name == "nightly"
+
+
 @pytest.mark.asyncio
 async def test_async_code_schedules_too(filed: App) -> None:
     record = await filed.aschedule("nightly", filed.task(digest).draft(), cron="@daily", tz="UTC")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from duly import App, UsageError
 from duly.telemetry.events import RowsRefused, ScheduleFailed
@@ -163,7 +164,9 @@ def test_a_source_that_fails_is_told_and_stores_nothing(
     (failed,) = [event for event in scheduler.said if isinstance(event, ScheduleFailed)]
     assert words in failed.sentence()
     assert found == []
-    assert record(filed.store, "ship") == before
+    after = record(filed.store, "ship")
+    assert (after.failure, after.failures) == (failed.error, 1)
+    assert replace(after, failure=None, failed_at=None, failures=0) == before
 
 
 def test_a_row_whose_key_had_other_arguments_is_refused_alone(

@@ -72,6 +72,11 @@ class ScheduleRecord(Struct, frozen=True):
     failures: int = 0
     """Attempts that failed since the last success."""
 
+    @property
+    def name(self) -> str:
+        """The schedule's."""
+        return self.schedule.name
+
 
 class Registration(Struct, frozen=True):
     """Everything one release of an App declares."""
