@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from duly.core.job import JobId, NewJob
 from duly.core.registration import Registration, Schedule
 from duly.testing.conformance.bench import Bench
-from tests.cli.conftest import Terminal, run
+from tests.cli.conftest import Answer, Terminal, run
 from tests.scenarios.schedulers import Scheduler
 
 HOUR = timedelta(hours=1)
@@ -101,6 +102,70 @@ def test_a_tick_runs_only_with_the_code_of_its_app(declared: Bench, duly: Termin
 
     assert answer.code == 2
     assert "code of shop:jobs; name that App with -a" in answer.err
+
+
+ORDERS = """
+from duly import App
+
+jobs = App()
+rows = []
+
+
+@jobs.tick("10s", source=lambda connection: rows, key="order:{order_id}")
+@jobs.task
+def ship_order(order_id: int, carrier: str = "rail") -> None:
+    pass
+
+
+@jobs.every("1h")
+@jobs.task(unique="tidy")
+def tidy_orders() -> None:
+    pass
+"""
+
+
+def test_run_says_whether_rows_were_new_seen_before_refused_or_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DULY_URL", f"sqlite:///{tmp_path}/jobs.db")
+    (tmp_path / "orders_by_tick.py").write_text(ORDERS)
+    monkeypatch.chdir(tmp_path)
+    run("migrate", "orders_by_tick")
+    rows = sys.modules["orders_by_tick"].rows
+
+    def tick(*found: tuple[object, ...], form: str = "table") -> Answer:
+        rows[:] = found
+        return run("schedules", "run", "ship_order", "-a", "orders_by_tick", "-o", form)
+
+    nothing, first, again, more = tick(), tick((1,)), tick((1,)), tick((1,), (2,))
+    other = tick((2, "road"))
+    document: Any = tick((1,), (3,), (2, "road"), form="json").json
+
+    (one, three), two = document["jobs"], more.lines[0].split()[-1]
+    assert nothing.out == "ship_order found no row that is ready\n"
+    assert first.out == f"ship_order enqueued job {one}\n"
+    assert again.out == f"ship_order enqueued nothing: it found what has its job already: job {one}\n"
+    assert more.lines == [
+        f"ship_order enqueued job {two}",
+        f"ship_order also found what has its job already: job {one}",
+    ]
+    assert other.out.startswith("ship_order found 1 row that made no job: ")
+    assert f"belongs to job {two}" in other.out
+    assert (document["jobs"], document["created"], len(document["refused"])) == ([one, three], [three], 1)
+
+
+def test_run_says_that_a_job_with_the_same_key_waits_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DULY_URL", f"sqlite:///{tmp_path}/jobs.db")
+    (tmp_path / "orders_by_key.py").write_text(ORDERS)
+    monkeypatch.chdir(tmp_path)
+    run("migrate", "orders_by_key")
+
+    first, again = (run("schedules", "run", "tidy_orders").out for _ in range(2))
+
+    job = first.removeprefix("tidy_orders enqueued ")
+    assert again == f"tidy_orders enqueued nothing: it found what has its job already: {job}"
 
 
 def test_pause_and_resume_say_what_comes_next_and_conflict_when_nothing_changes(

@@ -8,6 +8,8 @@ from typing import Final
 import click
 
 from duly.app import App
+from duly.client import schedule_acts
+from duly.client.schedule_acts import Ran
 from duly.core.registration import ScheduleRecord
 from duly.core.schedule import in_words
 
@@ -74,11 +76,14 @@ def run(context: click.Context, name: str) -> None:
     """
     session = session_of(context)
     app = session.app() if session.app_reference is not None else session.data()
-    ids = app.operate.run_schedule(name)
-    session.out.answer(
-        {"schedule": name, "jobs": list(ids)},
-        lambda: [f"{name} enqueued {_jobs(ids)}" if ids else f"{name} found no row that is ready"],
-    )
+    ran = app.client.call(schedule_acts.run, app.client, name)
+    document: Json = {
+        "schedule": name,
+        "jobs": list(ran.ids),
+        "created": list(ran.created),
+        "refused": list(ran.refused),
+    }
+    session.out.answer(document, lambda: _told(name, ran))
 
 
 @schedules.command()
@@ -200,6 +205,17 @@ def _dry(context: click.Context, app: App, name: str, word: str, act: Act) -> bo
             {"schedule": name, "dry_run": True}, lambda: [f"{name} would be {word}; nothing was done"]
         )
     return act.dry_run
+
+
+def _told(name: str, ran: Ran) -> list[str]:
+    known = tuple(id for id in ran.ids if id not in set(ran.created))
+    lines = [f"{name} enqueued {_jobs(ran.created)}"] if ran.created else []
+    if known:
+        also = "also found" if lines else "enqueued nothing: it found"
+        lines.append(f"{name} {also} what has its job already: {_jobs(known)}")
+    if ran.refused:
+        lines.append(f"{name} found {counted(len(ran.refused), 'row')} that made no job: {ran.refused[0]}")
+    return lines or [f"{name} found no row that is ready"]
 
 
 def _jobs(ids: tuple[int, ...]) -> str:

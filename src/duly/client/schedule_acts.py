@@ -5,18 +5,31 @@ Called by `Inspect` and `Operate`, which block and translate; knows schedules by
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from duly.client.client import Client
 from duly.client.registry import nearest
 from duly.client.ticks import enqueue_ready
 from duly.core.errors import NotFound, UsageError
-from duly.core.job import JobId
+from duly.core.job import JobId, Stored
+from duly.core.lifecycle import Outcome
 from duly.core.registration import ScheduleRecord
 from duly.core.schedule import due_from, occurrence, trigger_of
 from duly.stores.protocol import Store
+
+
+class Ran(Struct, frozen=True):
+    """What running a schedule by hand came to."""
+
+    ids: tuple[JobId, ...]
+    """New jobs, and those that already stood for what was to be enqueued."""
+    created: tuple[JobId, ...]
+    refused: tuple[str, ...] = ()
+    """Why rows made no job."""
 
 
 def find(store: Store, name: str) -> ScheduleRecord:
@@ -28,7 +41,7 @@ def find(store: Store, name: str) -> ScheduleRecord:
     return records[name]
 
 
-def run(client: Client, name: str) -> list[JobId]:
+def run(client: Client, name: str) -> Ran:
     """Enqueue now what a due time would; the rhythm stays as it is, and the job counts for no due time."""
     store = client.store
     record = find(store, name)
@@ -36,7 +49,7 @@ def run(client: Client, name: str) -> list[JobId]:
     if record.schedule.job is not None:
         # Without the jitter: somebody waits for it.
         job = replace(occurrence(record.schedule, now), run_at=None)
-        return [one.id for one in store.jobs.enqueue([job])]
+        return _ran(store.jobs.enqueue([job]))
     return _run_tick(client, store, record, now)
 
 
@@ -58,7 +71,7 @@ def remove(client: Client, name: str, by: str, reason: str) -> bool:
     return client.store.schedules.remove(name, by, reason)
 
 
-def _run_tick(client: Client, store: Store, record: ScheduleRecord, now: datetime) -> list[JobId]:
+def _run_tick(client: Client, store: Store, record: ScheduleRecord, now: datetime) -> Ran:
     name = record.schedule.name
     declared = client.registry.schedules.get(name)
     if declared is None or declared.tick is None:
@@ -66,6 +79,12 @@ def _run_tick(client: Client, store: Store, record: ScheduleRecord, now: datetim
             f"schedule {name!r} is a tick, whose source is code of {record.origin}; name that App with -a"
         )
     with store.transaction() as connection:
-        stored, _ = enqueue_ready(store, connection, declared.tick, trigger_of(name, now))
+        stored, refused = enqueue_ready(store, connection, declared.tick, trigger_of(name, now))
+    return _ran(stored, refused)
+
+
+def _ran(stored: Sequence[Stored], refused: Sequence[str] = ()) -> Ran:
     # Two rows of one key are one job.
-    return [*dict.fromkeys(one.id for one in stored)]
+    ids = tuple(dict.fromkeys(one.id for one in stored))
+    created = tuple(one.id for one in stored if one.outcome is Outcome.created)
+    return Ran(ids, created, tuple(refused))
