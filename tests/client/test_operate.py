@@ -63,6 +63,32 @@ def test_cancel_ends_a_waiting_job_with_author_and_reason(
     assert "INC-311" in (job.reason or "")
 
 
+@pytest.mark.parametrize("verb", ["cancel", "redrive", "purge", "run_now", "reprioritise"])
+def test_an_id_that_no_job_has_is_not_counted_whatever_the_verb(both: App, send: Any, verb: str) -> None:
+    done = send.enqueue()
+    both.operate.cancel(done)
+    more = {"priority": 3} if verb == "reprioritise" else {}
+
+    (nothing, one) = (
+        getattr(both.operate, verb)(ids, reason="INC-311", **more) for ids in ([987_654], [done.id, 987_654])
+    )
+
+    assert (nothing.matched, nothing.moved) == (0, ())
+    assert one.matched == 1
+    if verb in {"cancel", "redrive", "purge"}:
+        assert getattr(both.operate, verb)([987_654], dry_run=True).matched == 0
+
+
+def test_an_id_that_no_job_has_is_not_counted_in_a_transaction_of_the_caller(both: App, send: Any) -> None:
+    done, waiting = send.enqueue(), send.enqueue()
+    both.operate.cancel(done)
+
+    with both.transaction() as connection:
+        act = both.operate.cancel([done, waiting, 987_654], reason="INC-311", connection=connection)
+
+    assert (act.matched, act.moved) == (2, (waiting.id,))
+
+
 def test_cancel_asks_a_running_job_to_stop(both: App, send: Any, hands: Hands) -> None:
     enqueued = send.enqueue()
     hands.claim()

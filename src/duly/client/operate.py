@@ -26,7 +26,7 @@ from duly.core.defaults import BULK_ACT, ENQUEUE_BATCH, MAX_REASON, PRIORITY
 from duly.core.durations import Duration, parse_duration, parse_rate
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
-from duly.core.job import Incarnation, JobId
+from duly.core.job import Incarnation, JobId, JobRecord
 from duly.core.lifecycle import State
 from duly.core.names import check_name
 from duly.core.text import storable
@@ -44,7 +44,7 @@ class Act(msgspec.Struct, frozen=True):
 
     verb: str
     matched: int
-    """Jobs that were meant."""
+    """Jobs that were meant and are there: an id that no job has counts for nothing."""
     moved: tuple[JobId, ...] = ()
     """Jobs that really changed; running ones that were asked to stop are among them."""
     asked: tuple[JobId, ...] = ()
@@ -85,7 +85,8 @@ class Operate:
         ids, said = self._together(jobs, reason, rate, first)
         store, by = self._client.store, self.actor()
         found = [store.cancel_on(connection, part, by, said) for part in _parts(ids)]
-        return _cancelled(ids, found)
+        left = [store.lookup_on(connection, part) for part in _parts(_unmoved(ids, found))]
+        return _cancelled(_count(left), found)
 
     async def acancel(
         self,
@@ -105,7 +106,8 @@ class Operate:
         with self._client.reaching():
             store = self._client.store
             found = [await store.acancel_on(connection, part, by, said) for part in _parts(ids)]
-        return _cancelled(ids, found)
+            left = [await store.alookup_on(connection, part) for part in _parts(_unmoved(ids, found))]
+        return _cancelled(_count(left), found)
 
     @blocking
     def redrive(
@@ -143,7 +145,7 @@ class Operate:
         """scheduled -> ready; a ready job goes to the tail of its lane again."""
         ids, said = self._listed("run_now", jobs, reason)
         store, by = self._client.store.operator, self.actor()
-        return Act("run_now", len(ids), tuple(_chunked(ids, lambda part: store.run_now(part, by, said))))
+        return self._acted("run_now", ids, _chunked(ids, lambda part: store.run_now(part, by, said)))
 
     @blocking
     def run_at(self, jobs: AnyJob | Iterable[AnyJob], at: datetime, *, reason: str = "") -> Act:
@@ -151,9 +153,7 @@ class Operate:
         moment = aware(at, "at")
         ids, said = self._listed("run_at", jobs, reason)
         store, by = self._client.store.operator, self.actor()
-        return Act(
-            "run_at", len(ids), tuple(_chunked(ids, lambda part: store.run_at(part, moment, by, said)))
-        )
+        return self._acted("run_at", ids, _chunked(ids, lambda part: store.run_at(part, moment, by, said)))
 
     @blocking
     def reprioritise(self, jobs: AnyJob | Iterable[AnyJob], priority: int, *, reason: str = "") -> Act:
@@ -161,11 +161,8 @@ class Operate:
         level = urgency(priority)
         ids, said = self._listed("reprioritise", jobs, reason)
         store, by = self._client.store.operator, self.actor()
-        return Act(
-            "reprioritise",
-            len(ids),
-            tuple(_chunked(ids, lambda part: store.reprioritise(part, level, by, said))),
-        )
+        moved = _chunked(ids, lambda part: store.reprioritise(part, level, by, said))
+        return self._acted("reprioritise", ids, moved)
 
     @blocking
     def pause(self, target: str, *, lasting: Duration | None = None, reason: str = "") -> Pause:
@@ -212,7 +209,7 @@ class Operate:
 
         A tick reads its source, so that it needs the App that declares it; rows that were seen give their jobs' ids.
         """
-        return tuple(schedule_acts.run(self._client, name))
+        return schedule_acts.run(self._client, name).ids
 
     @blocking
     def pause_schedule(self, name: str, *, reason: str = "") -> bool:
@@ -266,7 +263,7 @@ class Operate:
         if not isinstance(jobs, Filter):
             ids = _ids(jobs, verb)[:most]
             if dry_run:
-                return Act(verb, len(ids), dry_run=True)
+                return Act(verb, self._count(ids), dry_run=True)
             return self._act(verb, ids, _reason(reason, needed=len(ids) > 1), level)
         selection.check_states(verb, jobs)
         return self._filtered(verb, jobs, reason, (rate, per_second), most, level, dry_run)
@@ -308,11 +305,19 @@ class Operate:
         match verb:
             case "redrive":
                 moved = _chunked(ids, lambda part: store.redrive(part, by, reason, priority))
-                return Act(verb, len(ids), tuple(moved))
+                return self._acted(verb, ids, moved)
             case "purge":
-                return Act(verb, len(ids), tuple(_chunked(ids, lambda part: store.purge(part, by, reason))))
+                return self._acted(verb, ids, _chunked(ids, lambda part: store.purge(part, by, reason)))
             case "cancel":
-                return _cancelled(ids, [store.cancel(part, by, reason) for part in _parts(ids)])
+                found = [store.cancel(part, by, reason) for part in _parts(ids)]
+                return _cancelled(self._count(_unmoved(ids, found)), found)
+
+    def _acted(self, verb: str, ids: list[JobId], moved: list[JobId]) -> Act:
+        return Act(verb, len(moved) + self._count(_unmoved(ids, [moved])), tuple(moved))
+
+    def _count(self, ids: list[JobId]) -> int:
+        """How many of them are jobs."""
+        return _count(self._client.store.inspection.lookup(part) for part in _parts(ids))
 
     def _listed(self, verb: str, jobs: object, reason: str) -> tuple[list[JobId], str]:
         ids = _ids(jobs, verb)
@@ -360,10 +365,20 @@ class Operate:
         return f"{kind}:{name}"
 
 
-def _cancelled(ids: list[JobId], found: list[dict[JobId, State]]) -> Act:
+def _unmoved(ids: list[JobId], moved: Iterable[Iterable[JobId]]) -> list[JobId]:
+    known = {id for part in moved for id in part}
+    return [id for id in ids if id not in known]
+
+
+def _count(found: Iterable[list[JobRecord | None]]) -> int:
+    return sum(record is not None for part in found for record in part)
+
+
+def _cancelled(stayed: int, found: list[dict[JobId, State]]) -> Act:
+    """`stayed` jobs were meant, too, and are what they were."""
     states = {id: state for part in found for id, state in part.items()}
     asked = tuple(id for id, state in states.items() if state is State.running)
-    return Act("cancel", len(ids), tuple(states), asked)
+    return Act("cancel", len(states) + stayed, tuple(states), asked)
 
 
 def _chunked(ids: list[JobId], act: Callable[[list[JobId]], list[JobId]]) -> list[JobId]:
