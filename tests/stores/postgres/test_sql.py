@@ -239,6 +239,25 @@ REFUSED = {
     "other policy": ("'ok', unique_key => 'k', on_conflict => 'ignore'", "'return' or 'replace'"),
     "version alone": ("'ok', version => 3", "version needs a unique_key"),
     "delay and time": ("'ok', delay => '1 s', run_at => now()", "delay and run_at exclude each other"),
+    "delay into the past": ("'ok', delay => '-1 s'", "delay => '-00:00:01' is negative; write an interval"),
+    "delay without end": ("'ok', delay => '101 years'", "is longer than 100 years; write a shorter one"),
+    "never": (
+        "'ok', run_at => 'infinity'",
+        "run_at => 'infinity' is no due time: write a year from 1970 to 8999",
+    ),
+    "always": ("'ok', run_at => '-infinity'", "run_at => '-infinity' is no due time"),
+    "before all": ("'ok', run_at => '1969-12-31Z'", "is no due time: write a year from 1970 to 8999"),
+    "after all": ("'ok', run_at => '9000-01-01Z'", "is no due time: write a year from 1970 to 8999"),
+    "queue nobody declared": (
+        "'ok', queue => 'mial'",
+        "uses the queue 'mial', which is not declared; declare it with jobs.queue('mial') and start its worker once; kn",
+    ),
+    "queue among several": ("'ok', queue => 'mial'", "known: default, mail"),
+    "queue nobody declared, of tomorrow's task": (
+        "'new', queue => 'mial'",
+        "uses the queue 'mial', which is not",
+    ),
+    "empty queue": ("'ok', queue => ''", "queue '' must not be empty"),
     "no attempts": ("'ok', attempts => 0", "attempts must be 1 or more"),
     "no time to run": ("'ok', timeout => '0 s'", "timeout must be longer than nothing"),
     "expires at once": ("'ok', expires => '-1 s'", "expires must be longer than nothing"),
@@ -284,7 +303,9 @@ def shared(postgres15: PostgresServer) -> Iterator[str]:
         postgres15.resume()
     with postgres15.database(postgres15.template("stores-postgres", migrate)) as url:
         store = PostgresStore(url)
-        store.schema.declare(Registration("shop:jobs", "1", (), (TaskPolicy("ok", "default", 100),)))
+        store.schema.declare(
+            Registration("shop:jobs", "1", (QueuePolicy("mail"),), (TaskPolicy("ok", "default", 100),))
+        )
         store.close()
         yield url
 
@@ -337,6 +358,24 @@ def test_names_are_refused_exactly_where_python_refuses_them(refusing: psycopg.C
                 differ.append((kind, name, ours))
 
     assert not differ
+
+
+def test_what_python_takes_for_a_due_time_is_taken(
+    session: psycopg.Connection[Any], store: PostgresStore
+) -> None:
+    calls = [
+        "'ok', delay => '0'",
+        "'ok', delay => '100 years'",
+        "'ok', run_at => '1970-01-01Z'",
+        "'ok', run_at => '8999-12-31Z'",
+        "'ok', queue => 'receipts'",
+        "'new', queue => 'receipts'",
+    ]
+
+    ids = [one(session, f"select id from duly.enqueue({call})")["id"] for call in calls]
+
+    here, later = State.ready, State.scheduled
+    assert states(store, ids) == [here, later, here, later, here, here]
 
 
 def test_a_role_with_usage_alone_may_enqueue_and_touch_no_table(session: psycopg.Connection[Any]) -> None:

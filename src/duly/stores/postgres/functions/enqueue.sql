@@ -27,6 +27,12 @@ begin
             then format('no App has declared the task %L: check the spelling, start its worker once, or say queue => ''...''',
                         enqueue.task)
         when enqueue.delay is not null and enqueue.run_at is not null then 'delay and run_at exclude each other; say one of them'
+        when enqueue.delay < interval '0'
+            then format('delay => %L is negative; write an interval such as ''30 s''', enqueue.delay)
+        when extract(epoch from enqueue.delay) > 36525 * 86400.0
+            then format('delay => %L is longer than 100 years; write a shorter one', enqueue.delay)
+        when enqueue.run_at < '1970-01-01Z' or enqueue.run_at >= '9000-01-01Z'
+            then format('run_at => %L is no due time: write a year from 1970 to 8999', enqueue.run_at)
         when enqueue.expires <= interval '0' then 'expires must be longer than nothing'
         when enqueue.timeout <= interval '0' then 'timeout must be longer than nothing'
         when enqueue.attempts < 1 then 'attempts must be 1 or more'
@@ -40,6 +46,14 @@ begin
         raise exception using errcode = '22023', message = v_fault;
     end if;
     perform check_name_1('queue', coalesce(enqueue.queue, v_declared.queue), 100, ',:');
+    if enqueue.queue not in ('default', coalesce(v_declared.queue, 'default'))
+        and not exists (select 1 from queue q where q.name = enqueue.queue) then
+        raise exception using errcode = '22023', message = format(
+            'task %L uses the queue %L, which is not declared; declare it with jobs.queue(%2$L) and start its worker once; '
+            'known: %s', enqueue.task, enqueue.queue,
+            left((select string_agg(k.name, ', ' order by k.name) from (select q.name from queue q union select 'default') k),
+                 300));
+    end if;
     perform check_name_1('tenant', enqueue.tenant, 200, '') where enqueue.tenant <> '';
     perform check_name_1('tag', t, 100, '') from unnest(v_tags) t;
     perform check_name_1('correlation id', enqueue.correlation_id, 200, '') where enqueue.correlation_id is not null;
