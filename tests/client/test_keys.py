@@ -69,6 +69,20 @@ def test_a_key_with_other_arguments_is_an_error_that_names_the_key_and_the_first
     assert both.inspect.queue("default").counts.ready == 1
 
 
+def test_a_default_that_is_written_out_is_another_argument(both: App) -> None:
+    @both.task
+    def resize(photo: str, width: int = 800) -> None: ...
+
+    keyed = resize.using(idempotency_key="a.jpg")
+    first = keyed.enqueue("a.jpg")
+
+    with pytest.raises(KeyReused):
+        keyed.enqueue("a.jpg", width=800)
+
+    assert keyed.enqueue(photo="a.jpg").id == first.id
+    assert both.inspect.job(first.id).job.args == b'{"photo":"a.jpg"}'
+
+
 def test_the_same_key_for_another_task_or_tenant_is_another_key(both: App) -> None:
     @both.task
     def one() -> None: ...

@@ -250,7 +250,7 @@ REFUSED = {
     "after all": ("'ok', run_at => '9000-01-01Z'", "is no due time: write a year from 1970 to 8999"),
     "queue nobody declared": (
         "'ok', queue => 'mial'",
-        "uses the queue 'mial', which is not declared; declare it with jobs.queue('mial') and start its worker once; kn",
+        "uses the queue 'mial', which is not declared; declare it with jobs.queue('mial') and start its worker once",
     ),
     "queue among several": ("'ok', queue => 'mial'", "known: default, mail"),
     "queue nobody declared, of tomorrow's task": (
