@@ -220,6 +220,29 @@ def test_two_workers_that_look_at_once_make_no_job_twice(
     assert [event for each in schedulers for event in each.said if isinstance(event, RowsRefused)] == []
 
 
+def test_a_tick_whose_key_an_open_transaction_holds_fails_soon_is_shown_and_comes_again(
+    server_url: str, clock: FakeClock
+) -> None:
+    app = app_on(server_url, clock)
+    scheduler = ticking(app, lambda connection: [(1, 10)])
+    with psycopg.connect(server_url) as user:
+        app.tasks["ship"].using(idempotency_key="purchase:1", connection=user).enqueue(1, 10)
+
+        held = look(scheduler, clock)
+
+        shown = record(app.store, "ship")
+        user.rollback()
+    freed = look(scheduler, clock)
+
+    assert (held, freed) == ([], [b'{"purchase_id":1,"amount":10}'])
+    assert "lock timeout" in (shown.failure or "")
+    assert (shown.fired, shown.failures) == (0, 1)
+    assert (record(app.store, "ship").fired, record(app.store, "ship").failures) == (1, 0)
+    with app.transaction() as connection:
+        assert connection.execute("show lock_timeout").fetchone() == ("0",)
+    app.close()
+
+
 @pytest.mark.process
 def test_a_process_killed_in_the_middle_of_a_tick_leaves_nothing_and_the_next_does_it_all(
     url: str, clock: FakeClock, tmp_path: Path, execute: Callable[[str], None]

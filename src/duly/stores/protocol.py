@@ -368,7 +368,8 @@ class Store(Protocol):
         self, connection: Any, name: str, expected: datetime, next_at: datetime, last_at: datetime, fired: int
     ) -> bool:
         """Move a tick's schedule on in the transaction that enqueues for it, first of all its statements: it locks the
-        schedule. False when another worker was faster, or it was paused, edited or removed."""
+        schedule. False when another worker was faster, or it was paused, edited or removed. Where others may hold a
+        key of its jobs, the rest of the transaction waits for them a few seconds only, then fails."""
 
     def close(self) -> None: ...
 
