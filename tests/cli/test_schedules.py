@@ -11,6 +11,7 @@ import pytest
 
 from duly.core.job import JobId, NewJob
 from duly.core.registration import Registration, Schedule
+from duly.stores.open import open_store
 from duly.testing.conformance.bench import Bench
 from tests.cli.conftest import Answer, Terminal, run
 from tests.scenarios.schedulers import Scheduler
@@ -200,6 +201,25 @@ def test_an_unknown_schedule_is_not_found(declared: Bench, duly: Terminal) -> No
 
         assert answer.code == 3
         assert "did you mean 'digest'" in answer.err
+
+
+def test_migrate_warns_of_a_schedule_of_run_time_that_it_takes_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DULY_URL", f"sqlite:///{tmp_path}/jobs.db")
+    (tmp_path / "orders_taken_over.py").write_text(ORDERS)
+    monkeypatch.chdir(tmp_path)
+    run("migrate")
+    store = open_store(f"sqlite:///{tmp_path}/jobs.db")
+    store.schedules.put(Schedule("tidy_orders", every=HOUR, job=DIGEST), store.inspection.now() + HOUR)
+    store.close()
+
+    first, again = (run("migrate", "orders_taken_over").lines[1:] for _ in range(2))
+
+    assert first[0].startswith(
+        "warning: schedule tidy_orders was stored at run time and is from now on what orders_"
+    )
+    assert first[1:] == again == ["declared 0 queues, 2 tasks and 2 schedules"]
 
 
 def test_migrate_stores_the_schedules_of_an_app_and_leaves_a_later_release_alone(

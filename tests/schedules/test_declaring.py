@@ -9,9 +9,12 @@ import pytest
 
 from duly import App, Blob, Job, UsageError
 from duly.core.registration import Schedule
+from duly.telemetry.events import Happening, ScheduleTakenOver
+from duly.telemetry.hub import Hub
 from duly.testing.clock import FakeClock
 from duly.worker.embedded import Embedded
 from duly.worker.registration import declare, registration_of
+from tests.schedules.conftest import app_on
 from tests.waiting import wait_until
 
 NOON = datetime(2030, 5, 1, 12, tzinfo=UTC)
@@ -172,6 +175,45 @@ def test_a_declared_schedule_is_not_replaced_at_run_time(filed: App) -> None:
 
     with pytest.raises(UsageError, match="declared in code"):
         filed.schedule("digest", task.draft(), every="2h")
+
+
+def test_a_schedule_that_another_process_declares_is_not_replaced_at_run_time(
+    jobs: App, url: str, clock: FakeClock
+) -> None:
+    jobs.every("1h")(jobs.task(digest))
+    declare(jobs)
+    stranger = app_on(url, clock)
+    task = stranger.task(digest)
+
+    with pytest.raises(
+        UsageError, match=r"declared in code by .*; take another name, .* duly schedules remove digest"
+    ):
+        stranger.schedule("digest", task.draft(), every="2h")
+    stranger.operate.remove_schedule("digest")
+    after = stranger.schedule("digest", task.draft(), every="2h")
+    stranger.close()
+
+    assert (after.origin, after.schedule.every) == ("", DAY / 12)
+
+
+def test_a_worker_that_takes_a_schedule_over_says_so_once(jobs: App, url: str, clock: FakeClock) -> None:
+    said: list[Happening] = []
+    hub = Hub()
+    hub.listen(said.append)
+    task = jobs.task(digest)
+    jobs.schedule("nightly", task.draft(), every="2h")
+    later = app_on(url, clock)
+    later.every("1h", name="nightly")(later.task(digest))
+    later.every("1h", name="other")(later.tasks["digest"])
+
+    for _ in range(2):
+        assert declare(later, hub)
+    later.close()
+
+    (taken,) = [event for event in said if isinstance(event, ScheduleTakenOver)]
+    assert (taken.schedule, taken.before, taken.level) == ("nightly", "", "warning")
+    assert taken.sentence().startswith("schedule nightly was stored at run time and is from now on what ")
+    assert jobs.inspect.schedule("nightly").origin == taken.origin
 
 
 def test_a_draft_with_a_blob_is_refused(filed: App, tmp_path: Path, file_url: str) -> None:

@@ -7,6 +7,8 @@ import click
 from duly.app import App
 from duly.client.settings import without_password
 from duly.core.errors import MigrationNeeded
+from duly.telemetry.events import Happening
+from duly.telemetry.hub import Hub
 from duly.worker.registration import declare
 
 from .errors import Failed
@@ -56,7 +58,7 @@ def migrate(context: click.Context, module: str | None, sql: bool, check: bool) 
             wanted=wanted,
         )
     applied = call(schema.migrate)
-    declared = _declare(opened) if module is not None else ""
+    declared = _declare(opened) if module is not None else []
     document = {"version": wanted, "before": found, "applied": list(applied)}
 
     def lines() -> list[str]:
@@ -65,22 +67,27 @@ def migrate(context: click.Context, module: str | None, sql: bool, check: bool) 
             text += [f"  applied {name}" for name in applied]
         else:
             text = [f"{_where(opened)}: schema version {wanted} is current"]
-        return [*text, declared] if declared else text
+        return [*text, *declared]
 
     session.out.answer(document, lines)
 
 
-def _declare(app: App) -> str:
-    if not app.client.call(declare, app):
-        return (
+def _declare(app: App) -> list[str]:
+    hub, said = Hub(), list[Happening]()
+    hub.listen(said.append)
+    if not app.client.call(declare, app, hub):
+        return [
             "a later release of this App has declared its queues, tasks and schedules; they stay as they are"
-        )
+        ]
     parts = (
         counted(len(app.queues), "queue"),
         counted(len(app.tasks), "task"),
         counted(len(app.client.registry.schedules), "schedule"),
     )
-    return f"declared {parts[0]}, {parts[1]} and {parts[2]}"
+    return [
+        *(f"warning: {event.sentence()}" for event in said),
+        f"declared {parts[0]}, {parts[1]} and {parts[2]}",
+    ]
 
 
 def _where(app: App) -> str:

@@ -182,6 +182,14 @@ def delay_of(name: str, due: datetime, jitter: timedelta) -> timedelta:
     return timedelta(microseconds=int.from_bytes(digest[:8], "big") * (jitter // _MICROSECOND) >> 64)
 
 
+def declared_by(origin: str, name: str) -> UsageError:
+    """Why a schedule of this name is not stored at run time: the next start of a worker would take it back."""
+    return UsageError(
+        f"schedule {name!r} is declared in code by {origin}; take another name, or delete it there first; where that "
+        f"code is gone, run: duly schedules remove {name}"
+    )
+
+
 def trigger_of(name: str, due: datetime) -> str:
     """What a job says of the due time that made it."""
     return f"schedule:{name}@{due.astimezone(UTC).isoformat().replace('+00:00', 'Z')}"

@@ -134,7 +134,8 @@ class ScheduleStore(Protocol):
         is at it, or it was paused, edited or removed. A success (`fire`, `advance_on`) and an edit forget it."""
 
     def put(self, schedule: Schedule, first: datetime) -> ScheduleRecord:
-        """Store or replace one at run time (origin ""); the same definition again changes nothing."""
+        """Store or replace one at run time (origin ""); the same definition again changes nothing. UsageError, and
+        nothing is changed, when an App declares one of this name."""
 
     def all(self) -> list[ScheduleRecord]:
         """By name."""
@@ -300,7 +301,8 @@ class SchemaStore(Protocol):
         """Record what a release of an App declares, for producers in SQL, `status` and schedules; False when a release
         of the same origin that was first seen later has declared before: then nothing changes. Queues and tasks are
         never removed; schedules of the origin that are no longer declared are. A schedule whose definition has not
-        changed keeps its `next_at` and its pause; an edited one goes on from its given first due time."""
+        changed keeps its `next_at` and its pause; an edited one goes on from its given first due time. One of the same
+        name that was stored at run time, or by another origin, is this origin's from then on."""
 
     def declared(self) -> tuple[dict[str, str], dict[str, str]]: ...
 

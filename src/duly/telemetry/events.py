@@ -295,6 +295,21 @@ class ScheduleFailed(Happening, frozen=True):
         return f"schedule {self.schedule} could not enqueue: {self.error}; it is tried again"
 
 
+class ScheduleTakenOver(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    schedule: str
+    before: str
+    """The App that had declared it; "" when it was stored at run time."""
+    origin: str
+
+    def sentence(self) -> str:
+        whose = f"declared by {self.before}" if self.before else "stored at run time"
+        return (
+            f"schedule {self.schedule} was {whose} and is from now on what {self.origin} declares; if both are meant, "
+            "give one of them another name"
+        )
+
+
 class RowsRefused(Happening, frozen=True):
     level: ClassVar[Level] = "warning"
     schedule: str

@@ -133,7 +133,7 @@ class Child:
                 "sqlite:///duly.db"
             )
         self._patiently(store.inspection.now)
-        self._patiently(lambda: declare(app))
+        self._patiently(lambda: declare(app, self._hub))
         return store
 
     def _patiently(self, act: Callable[[], object]) -> None:

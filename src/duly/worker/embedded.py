@@ -187,7 +187,7 @@ class Embedded:
         least = "warning" if settings.log_level == "info" else settings.log_level
         self._log = Log(settings.log, least)
         self._hub.listen(self._log)
-        app.client.call(declare, app)
+        app.client.call(declare, app, self._hub)
         self._heart = Heart(store.leases, store.operator, made.heartbeat, self._hub)
         self._incarnate(made, loop, loop_thread)
         self._heart.start()

@@ -12,8 +12,11 @@ import msgspec
 from duly.client.reference import reference_of
 from duly.core.errors import UsageError
 from duly.core.job import WorkerInfo
-from duly.core.registration import QueuePolicy, Registration, Schedule, TaskPolicy
+from duly.core.registration import QueuePolicy, Registration, Schedule, ScheduleRecord, TaskPolicy
 from duly.core.schedule import first_due
+from duly.stores.protocol import Store
+from duly.telemetry.events import ScheduleTakenOver
+from duly.telemetry.hub import Hub
 from duly.worker.options import Plan
 from duly.worker.source import AppLike
 
@@ -35,9 +38,27 @@ def info_of(app: AppLike, plan: Plan, supervisor: str) -> WorkerInfo:
     )
 
 
-def declare(app: AppLike) -> bool:
-    """Record what this release of the App declares; False when a later release has done so before. Blocks."""
-    return app.store.schema.declare(registration_of(app, app.store.inspection.now()))
+def declare(app: AppLike, hub: Hub | None = None) -> bool:
+    """Record what this release of the App declares; False when a later release has done so before. Blocks.
+
+    The hub hears of each schedule that somebody else had stored under a name that is declared here.
+    """
+    registration = registration_of(app, app.store.inspection.now())
+    others = _others(app.store, registration) if registration.schedules else []
+    declared = app.store.schema.declare(registration)
+    if declared and hub is not None:
+        for record in others:
+            hub.emit(ScheduleTakenOver(record.name, record.origin, registration.origin))
+    return declared
+
+
+def _others(store: Store, registration: Registration) -> list[ScheduleRecord]:
+    names = {schedule.name for schedule, _ in registration.schedules}
+    return [
+        record
+        for record in store.schedules.all()
+        if record.name in names and record.origin != registration.origin
+    ]
 
 
 def registration_of(app: AppLike, now: datetime) -> Registration:

@@ -7,6 +7,7 @@ from typing import Any
 from duly.core.job import JobId, NewJob, Stored
 from duly.core.lifecycle import Outcome
 from duly.core.registration import Schedule, ScheduleRecord
+from duly.core.schedule import declared_by
 from duly.stores.postgres import specs
 from duly.stores.postgres.arrays import Blobs
 from duly.stores.postgres.columns import utc, utc_or_none
@@ -59,7 +60,8 @@ class PostgresSchedules:
             "first": first,
             "now": self._database.now(),
         }
-        self._database.call("put_schedule", parameters)
+        if origin := self._database.call("put_schedule", parameters)[0][0]:
+            raise declared_by(origin, schedule.name)
         return next(record for record in self.all() if record.schedule.name == schedule.name)
 
     def all(self) -> list[ScheduleRecord]:

@@ -8,6 +8,7 @@ from duly.core.errors import KeyReused
 from duly.core.job import JobId, NewJob, Stored
 from duly.core.lifecycle import Outcome
 from duly.core.registration import Schedule, ScheduleRecord
+from duly.core.schedule import declared_by
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.enqueueing import enqueue_in
 from duly.stores.sqlite.operator import note_act
@@ -69,8 +70,10 @@ class SQLiteSchedules:
             )
 
     def put(self, schedule: Schedule, first: datetime) -> ScheduleRecord:
-        """One that an App declares becomes one of run time."""
         with self._database.write() as session:
+            known = _records(session.rows("select_schedule", name=schedule.name))
+            if known and known[0].origin != _AT_RUN_TIME:
+                raise declared_by(known[0].origin, schedule.name)
             put_in(session, schedule, first, _AT_RUN_TIME)
             return _records(session.rows("select_schedule", name=schedule.name))[0]
 

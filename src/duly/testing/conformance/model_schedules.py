@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from duly.core.job import NewJob, Stored
 from duly.core.lifecycle import WAITING, Outcome, State
 from duly.core.registration import Registration, Schedule, ScheduleRecord
+from duly.core.schedule import declared_by
 
 from .model_keys import KeyedModel
 
@@ -80,6 +81,9 @@ class ModelSchedules:
 
     def put(self, schedule: Schedule, first: datetime) -> ScheduleRecord:
         with self._model.tables.lock:
+            known = self._model.tables.schedules.get(schedule.name)
+            if known is not None and known.origin:
+                raise declared_by(known.origin, schedule.name)
             self._put(schedule, first, "")
             return self._seen(self._model.tables.schedules[schedule.name])
 

@@ -5,10 +5,12 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from duly.core.errors import UsageError
 from duly.core.registration import QueuePolicy, Registration, Schedule, ScheduleRecord, TaskPolicy
 from duly.testing.clock import NOON
 
 from .bench import DAY, HOUR, MINUTE, Bench, new_job, together
+from .expect import raises
 
 FIRST = NOON + HOUR
 NIGHTLY = Schedule("nightly", every=DAY, job=new_job())
@@ -163,20 +165,37 @@ def an_edited_schedule_goes_on_from_the_first_due_time_of_its_release(bench: Ben
     assert bench.store.schedules.fire("nightly", FIRST, FIRST + DAY, FIRST, [new_job()], 0) is None
 
 
-def a_schedule_put_at_run_time_no_longer_belongs_to_a_release(bench: Bench) -> None:
+def a_schedule_that_an_app_declares_is_not_replaced_at_run_time(bench: Bench) -> None:
+    schedules = bench.store.schedules
     _declare(bench, _registration("1", (NIGHTLY, FIRST)))
-    edited = replace(NIGHTLY, every=HOUR)
+    before = _schedules(bench)
 
-    record = bench.store.schedules.put(edited, FIRST + HOUR)
+    for wanted in (NIGHTLY, replace(NIGHTLY, every=HOUR)):
+        with raises(UsageError) as told:
+            schedules.put(wanted, FIRST + HOUR)
+        assert "declared in code by shop:jobs" in str(told[0])
 
-    assert (record.origin, record.next_at) == ("", FIRST + HOUR)
+    assert _schedules(bench) == before
     _declare(bench, _registration("2"))
-    assert list(_schedules(bench)) == ["nightly"]
-    _declare(bench, _registration("3", (edited, FIRST + DAY)))
-    assert (_schedules(bench)["nightly"].origin, _schedules(bench)["nightly"].next_at) == (
-        "shop:jobs",
-        FIRST + HOUR,
-    )
+    assert schedules.put(NIGHTLY, FIRST + HOUR).origin == ""
+
+
+def a_schedule_of_run_time_or_of_another_app_is_taken_over_by_the_app_that_declares_its_name(
+    bench: Bench,
+) -> None:
+    bench.store.schedules.put(NIGHTLY, FIRST)
+    _declare(bench, _registration("1", (HOURLY, FIRST), origin="blog:jobs"))
+    edited = replace(HOURLY, every=DAY)
+
+    _declare(bench, _registration("1", (NIGHTLY, FIRST + DAY), (edited, FIRST + DAY)))
+
+    found = _schedules(bench)
+    assert {name: (record.origin, record.next_at) for name, record in found.items()} == {
+        "nightly": ("shop:jobs", FIRST),
+        "hourly": ("shop:jobs", FIRST + DAY),
+    }
+    _declare(bench, _registration("2"))
+    assert _schedules(bench) == {}
 
 
 def releases_declared_by_many_at_once_leave_one_whole_release(bench: Bench) -> None:
