@@ -142,6 +142,12 @@ def test_the_nearest_class_wins() -> None:
     assert judge(Account(), permanent=(Unknown,)) == TRANSIENT
 
 
+def test_an_error_of_dulys_own_in_a_handler_is_tried_again_unless_the_user_says_otherwise() -> None:
+    error = UsageError("task 'send' uses the queue 'mial', which is not declared")
+
+    assert (judge(error), judge(error, (UsageError,))) == (TRANSIENT, PERMANENT)
+
+
 def test_a_rule_of_the_user_goes_before_what_is_built_in() -> None:
     assert judge(ConnectionError(), permanent=(Exception,)) == PERMANENT
     assert judge(clients.requests_error(404, {}), transient=(OSError,)) == TRANSIENT
