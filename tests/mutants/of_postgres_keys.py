@@ -202,8 +202,15 @@ STEPS_AND_SCHEDULES = [
     ),
     Mutant(
         FUNCTIONS + "put_schedule_1.sql",
-        "case when s.definition = excluded.definition then s.next_at else excluded.next_at end",
-        "s.next_at",
+        "where s.origin = '' and s.definition <> excluded.definition",
+        "where s.definition <> excluded.definition",
+        "what an App declares is not replaced at run time",
+        ("registering",),
+    ),
+    Mutant(
+        FUNCTIONS + "put_schedule_1.sql",
+        "definition = excluded.definition, next_at = excluded.next_at,",
+        "definition = excluded.definition,",
         "an edit takes effect",
         ("scheduling",),
     ),

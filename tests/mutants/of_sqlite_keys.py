@@ -224,6 +224,13 @@ STEPS_AND_SCHEDULES = [
     ),
     Mutant(
         STORE + "schedules.py",
+        "if known and known[0].origin != _AT_RUN_TIME:",
+        "if known and not known:",
+        "what an App declares is not replaced at run time",
+        ("registering",),
+    ),
+    Mutant(
+        STORE + "schedules.py",
         "if known and known[0].schedule == schedule:",
         "if known:",
         "an edit takes effect",
