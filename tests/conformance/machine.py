@@ -230,7 +230,14 @@ class StoreAgainstModel(RuleBasedStateMachine):
         chosen = {number % len(self.claims) for number in numbers}
         seen_ends: list[Ended] = []
         expected_ends: list[Ended] = []
-        for _, job, _, twin in (self.claims[number] for number in sorted(chosen)):
+        # In the order of their ids, as far as it is the same on both sides: no promise says in which other order
+        # what ends together becomes ready, or what follows is enqueued.
+        claims = sorted((self.claims[at] for at in chosen), key=lambda one: (one[1].id, one[1].run))
+        last = 0
+        for _, job, _, twin in claims:
+            if twin.id < last:
+                continue
+            last = twin.id
             # What a completed job has done is no promise any more.
             cursors = () if cursor is None or how[1] is State.completed else (("rows", cursor),)
             seen_ends.append(replace(_ended(job, how, delay, started), cursors=cursors))
