@@ -1,0 +1,100 @@
+"""duly, through its public interface: what a user would write, with the defaults that a user gets.
+
+Plain: an async no-op. Threads: a `def`. Short: 1 ms of waiting. Everything: typed arguments, tags, a unique key, a step.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bench.peers.adapter import Adapter, kind, record, server, url
+from duly import App, Job
+from duly.client.draft import Draft
+
+jobs = App(url() or None)
+
+
+@jobs.task
+async def plain(number: float) -> None:
+    record(number)
+
+
+@jobs.task
+def threads(number: float) -> None:
+    record(number)
+
+
+@jobs.task
+async def short(number: float) -> None:
+    record(number)
+    await asyncio.sleep(0.001)
+
+
+@dataclass(frozen=True)
+class Line:
+    article: str
+    pieces: int
+
+
+@dataclass(frozen=True)
+class Order:
+    number: float
+    placed: datetime
+    lines: list[Line]
+
+
+@jobs.task(unique="order:{name}")
+async def everything(job: Job, name: str, order: Order) -> int:
+    record(order.number)
+    return await job.astep("count", lambda: sum(line.pieces for line in order.lines))
+
+
+PLACED = datetime(2026, 1, 1, tzinfo=UTC)
+LINES = [Line("pencil", 2), Line("paper", 500)]
+TASKS = {"plain": plain, "threads": threads, "short": short}
+
+
+class Duly(Adapter):
+    package = "duly"
+
+    def open(self) -> None:
+        jobs.store.schema.migrate()
+        if server() == "sqlite":
+            journal = jobs.store.inspection.describe()["journal"]
+            self.settings = f"journal {journal}, synchronous=FULL; default slots, finished jobs kept"
+        else:
+            self.settings = "psycopg, synchronous_commit on; default slots, finished jobs kept"
+        self.task = TASKS.get(kind(), plain)
+
+    def enqueue(self, number: float) -> None:
+        self.task.enqueue(number)
+
+    def enqueue_many(self, numbers: Sequence[float]) -> None:
+        if kind() == "everything":
+            tagged = everything.using(tags=["customer:7", "bench"])
+            jobs.enqueue_many(
+                tagged.draft(str(number), Order(number, PLACED, LINES)) for number in numbers
+            )
+        else:
+            jobs.enqueue_many(self.task.draft(number) for number in numbers)
+
+    def schedule(self, numbers: Sequence[float], due: Sequence[float]) -> None:
+        """Each at its time, in seconds since 1970."""
+        jobs.enqueue_many(later(number, at) for number, at in zip(numbers, due, strict=True))
+
+    def unfinished(self) -> int:
+        return sum(count.ready + count.blocked + count.running for count in jobs.store.inspection.counts())
+
+    def worker(self) -> list[str]:
+        processes = os.environ.get("BENCH_PROCESSES", "1")
+        return [sys.executable, "-m", "duly.cli.main", "worker", f"{__name__}:jobs", "--processes", processes]
+
+
+def later(number: float, at: float) -> Draft[None]:
+    return plain.using(run_at=datetime.fromtimestamp(at, UTC)).draft(number)
+
+
+QUEUE = Duly

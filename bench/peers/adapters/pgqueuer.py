@@ -1,0 +1,66 @@
+"""pgqueuer on PostgreSQL: asyncpg, uvloop, batches of 500, durable tables; the settings that were best for it."""
+
+import asyncio
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import asyncpg
+from pgqueuer import PgQueuer
+from pgqueuer.db import AsyncpgDriver
+from pgqueuer.queries import Queries
+
+from bench.peers.adapter import Adapter, chunks, record, url
+
+NUMBER = struct.Struct("d")
+
+
+class Queue(Adapter):
+    package, settings = "pgqueuer", "asyncpg, uvloop, batch_size 500, durable tables"
+
+    async def open(self) -> None:
+        place = urlsplit(url())
+        where = {"PGHOST": place.hostname, "PGPORT": str(place.port), "PGUSER": place.username}
+        subprocess.run(
+            [sys.executable, "-m", "pgqueuer", "install"],
+            env={**os.environ, **where, "PGDATABASE": place.path.lstrip("/")},
+            check=True,
+            capture_output=True,
+        )
+        self.connection = await asyncpg.connect(url())
+        self.queries = Queries(AsyncpgDriver(self.connection))
+
+    async def enqueue(self, number: float) -> None:
+        await self.queries.enqueue("noop", NUMBER.pack(number))
+
+    async def enqueue_many(self, numbers: Sequence[float]) -> None:
+        for chunk in chunks(numbers):
+            payloads: list[bytes | None] = [NUMBER.pack(number) for number in chunk]
+            await self.queries.enqueue(["noop"] * len(chunk), payloads, [0] * len(chunk))
+
+    async def unfinished(self) -> int:
+        return int(await self.connection.fetchval("SELECT count(*) FROM pgqueuer"))
+
+
+async def run() -> None:
+    queue = PgQueuer(AsyncpgDriver(await asyncpg.connect(url())))
+
+    @queue.entrypoint("noop")
+    async def noop(job) -> None:
+        record(NUMBER.unpack(job.payload)[0])
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queue.shutdown.set)
+    await queue.run(batch_size=500)
+
+
+def work() -> None:
+    import uvloop
+
+    uvloop.run(run())
+
+
+QUEUE = Queue
