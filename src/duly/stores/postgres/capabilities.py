@@ -13,6 +13,8 @@ CAPABILITIES: Final = Capabilities(
     rings=True,
     only_queries=(
         "abandon_unknown",
+        "add_probe_rows",
+        "add_probe_unsynced",
         "advance_operation",
         "advance_schedule",
         "announce_dead",
@@ -72,6 +74,7 @@ CAPABILITIES: Final = Capabilities(
         "key_of",
         "list_ids_after",
         "list_ids_before",
+        "list_scratch",
         "lock_migrations",
         "lookup",
         "lookup_jobs",
