@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 
 from duly.core.job import Counters, Ended, JobId
 from duly.core.lifecycle import Event, State
+from duly.stores.sqlite.completing import complete, forget_hangers
 from duly.stores.sqlite.followups import settle
-from duly.stores.sqlite.moves import Moves, Subject, ids_text, pairs
-from duly.stores.sqlite.session import Row, Session, Value
+from duly.stores.sqlite.moves import Moves, Subject, pairs
+from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.steps import keep_cursors, last_cursors
 from duly.stores.sqlite.times import span
 
@@ -54,6 +55,16 @@ def apply(
     """Apply every end whose token is live; the (id, run) pairs applied now or, with `again`, by an earlier try."""
     if not ended:
         return frozenset()
+    completed = complete(session, incarnation, ended)
+    if len(completed) < len(ended):
+        left = [end for end in ended if (end.id, end.run) not in completed]
+        completed |= _apply_each(session, incarnation, left, again)
+    return frozenset(completed)
+
+
+def _apply_each(
+    session: Session, incarnation: int, ended: Sequence[Ended], again: bool
+) -> set[tuple[JobId, int]]:
     asked = {(end.id, end.run): end for end in ended}
     rows = session.rows("select_held", pairs=pairs([*asked]), incarnation=incarnation)
     held = {(row[1], row[2]): Held(row) for row in rows}
@@ -68,20 +79,15 @@ def apply(
         acked |= _ended_before(
             session, incarnation, [end for token, end in asked.items() if token not in held]
         )
-    return frozenset(acked)
+    return acked
 
 
 def release(session: Session, attempts: Collection[Held]) -> None:
     """Delete the claimed rows and what hangs on them."""
-    rows: list[dict[str, Value]] = [
-        {"incarnation": one.incarnation, "id": one.subject.id, "run": one.subject.run} for one in attempts
-    ]
-    if not rows:
+    if not attempts:
         return
-    session.many("delete_claimed", rows)
-    ids = ids_text([one.subject.id for one in attempts])
-    session.run("delete_wishes", ids=ids)
-    session.run("delete_progress", ids=ids)
+    session.tuples("delete_claimed", [(one.incarnation, one.subject.id, one.subject.run) for one in attempts])
+    forget_hangers(session, [one.subject.id for one in attempts])
 
 
 def cancel_instead(moves: Moves, attempt: Held, counters: Counters, started_at: int | None) -> bool:

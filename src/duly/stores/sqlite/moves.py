@@ -4,8 +4,11 @@ Knows where a row goes and what it holds; decides nothing and deletes nothing fr
 """
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
+
+import msgspec
 
 from duly.core.defaults import KEEP_VERSIONS
 from duly.core.fingerprint import ErrorRecord
@@ -275,8 +278,8 @@ def pairs(tokens: list[tuple[int, int]]) -> str:
     return json.dumps(tokens)
 
 
-def ids_text(ids: list[int]) -> str:
-    return json.dumps(ids)
+def ids_text(ids: Sequence[int]) -> str:
+    return msgspec.json.encode(ids).decode()
 
 
 def texts(values: list[str]) -> str:
