@@ -15,7 +15,7 @@ GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help setup demo dev test test-long test-previous check format generate typing docs scenarios mutants drill drill-short \
-	bench bench-short ci ci-long clean
+	bench bench-peers bench-short ci ci-long clean
 
 help: ## Lists every target
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,11 +78,15 @@ drill: services ## Kills workers, databases and connections under load, and prin
 drill-short: services ## The same for about two minutes
 	$(BIN)/python -m tests.drill --short
 
-bench: services ## Measures this machine
-	$(BIN)/python bench/run.py
+bench: services ## Measures duly and the limits of this machine (options='--runs 1 --write docs/performance.md')
+	$(BIN)/python -m bench.peers.run $(options)
+
+bench-peers: services ## The same beside other queues, each installed for it (PEERS=pgqueuer,huey: only those)
+	bench/peers/setup.sh
+	$(BIN)/python -m bench.peers.run --peers '$(or $(PEERS),all)' $(options)
 
 bench-short: services ## One iteration of each measurement, to see that they run
-	$(BIN)/python bench/run.py --once
+	$(BIN)/python -m bench.peers.run --once
 
 .PHONY: photos
 photos:

@@ -6,25 +6,27 @@ The environment tells an adapter where it is: BENCH_URL, BENCH_SERVER, BENCH_FOL
 import abc
 import os
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Iterator, Sequence
+from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
 RECORD = struct.Struct("dd")
 CHUNK = 1000
 
-_log = -1
-
 
 def record(number: float) -> None:
     """The first act of every handler, and the only one: one write of 16 bytes (now, number), about 2 µs."""
-    global _log
     now = time.time()
-    if _log < 0:
-        _log = os.open(os.environ["BENCH_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(_log, RECORD.pack(now, number))
+    os.write(_log(), RECORD.pack(now, number))
+
+
+@cache
+def _log() -> int:
+    return os.open(os.environ["BENCH_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 
 def url() -> str:
@@ -44,6 +46,13 @@ def kind() -> str:
 
 def chunks(numbers: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
     return (numbers[start : start + size] for start in range(0, len(numbers), size))
+
+
+def run_program(*arguments: str, program: str = sys.executable) -> None:
+    """For a queue whose tables its own command makes."""
+    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments)} failed: {done.stderr[-500:]}")
 
 
 class Adapter(abc.ABC):
@@ -66,6 +75,10 @@ class Adapter(abc.ABC):
     def enqueue_many(self, numbers: Sequence[float]) -> Awaitable[None] | None:
         """By the bulk interface, 1,000 a call unless its own advice is another number."""
         raise LookupError(f"{self.package} has no bulk interface")
+
+    def schedule(self, numbers: Sequence[float], due: Sequence[float]) -> None:
+        """Each at its time, in seconds since 1970."""
+        raise LookupError(f"{self.package} is not asked to schedule")
 
     def unfinished(self) -> Awaitable[int] | int:
         """Ready and running jobs, as the queue itself counts them."""

@@ -13,22 +13,24 @@ import importlib.metadata
 import inspect
 import json
 import os
+import platform
 import signal
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from types import FrameType
+from typing import NoReturn, cast
 
 from bench.peers.adapter import RECORD, Adapter
 from bench.peers.machine import processor_seconds
 
-T = TypeVar("T")
 Figures = dict[str, float]
 
 LATENCY_STEP = 0.02
 DUE_STEP = 0.025
 DUE_LEAD = 2.0
+DUE_JOBS = 200
 FAR_AWAY = 3600.0
 WARM_UP = -1.0
 
@@ -43,15 +45,15 @@ class Measurement:
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
 
-    def settle(self, answer: Awaitable[T] | T) -> T:
+    def settle(self, answer: object) -> object:
         """The answer of a method that may be a coroutine function."""
-        if inspect.isawaitable(answer):
+        if not inspect.isawaitable(answer):
+            return answer
 
-            async def settled() -> T:
-                return await cast("Awaitable[T]", answer)
+        async def settled() -> object:
+            return await answer
 
-            return self._loop.run_until_complete(settled())
-        return cast("T", answer)
+        return self._loop.run_until_complete(settled())
 
     # Enqueueing.
 
@@ -94,6 +96,9 @@ class Measurement:
         else:
             self._send(numbers)
 
+    def _unfinished(self) -> int:
+        return cast("int", self.settle(self.adapter.unfinished()))
+
     # Working.
 
     def drain(self) -> Figures:
@@ -104,7 +109,7 @@ class Measurement:
             seen, began = time.time(), time.monotonic()
             used = processor_seconds([worker.pid]), processor_seconds(self.servers)
             self._await(worker, self.count)
-            while (left := self.settle(self.adapter.unfinished())) and time.monotonic() - began < self.patience:
+            while (left := self._unfinished()) and time.monotonic() - began < self.patience:
                 time.sleep(0.002)
             ended, elapsed = time.time(), time.time() - seen
             used = (
@@ -131,13 +136,13 @@ class Measurement:
 
     def lateness(self) -> Figures:
         """Of jobs that come due beside `count` scheduled ones: from the due time to the handler's first line."""
-        schedule = cast("Callable[[Sequence[float], Sequence[float]], None]", self.adapter.schedule)  # type: ignore[attr-defined]
+        schedule = self.adapter.schedule
         far = time.time() + FAR_AWAY
         step = 30 * 86_400 / self.count
         began = time.perf_counter()
         schedule([0.0] * self.count, [far + place * step for place in range(self.count)])
         filled = time.perf_counter() - began
-        due_jobs = min(200, self.count)
+        due_jobs = min(DUE_JOBS, max(10, self.count // 100))
         with self._warm_worker() as worker:
             first = time.time() + DUE_LEAD
             due = [first + place * DUE_STEP for place in range(due_jobs)]
@@ -195,8 +200,11 @@ class Measurement:
         delays = sorted(
             (time_ - number) * 1000 for time_, number in zip(times, numbers, strict=True) if number > 0
         )
-        at = lambda share: delays[min(len(delays) - 1, int(share * len(delays)))]  # noqa: E731
-        return {"value": at(0.5), "p95": at(0.95), "p99": at(0.99), "max": delays[-1]}
+        shares = {"value": 0.5, "p95": 0.95, "p99": 0.99}
+        found = {
+            name: delays[min(len(delays) - 1, int(share * len(delays)))] for name, share in shares.items()
+        }
+        return {**found, "max": delays[-1]}
 
 
 def _end(worker: subprocess.Popen[bytes]) -> None:
@@ -210,6 +218,10 @@ def _end(worker: subprocess.Popen[bytes]) -> None:
     worker.wait()
 
 
+def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit("stopped")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("adapter")
@@ -220,10 +232,10 @@ def main() -> None:
     options = parser.parse_args()
     module = importlib.import_module(f"bench.peers.adapters.{options.adapter}")
     if options.workload == "work":
-        module.work()
+        cast("Callable[[], None]", module.work)()
         return
     # A stop from outside must still end the worker.
-    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(SystemExit("stopped")))
+    signal.signal(signal.SIGTERM, _stop)
     adapter: Adapter = module.QUEUE()
     measurement = Measurement(adapter, options.count, options.idle, options.patience)
     measurement.settle(adapter.open())
@@ -232,6 +244,7 @@ def main() -> None:
         "version": importlib.metadata.version(adapter.package),
         "settings": adapter.settings,
         "acknowledges": adapter.acknowledges,
+        "python": platform.python_version(),
     }
     print(json.dumps({**figures, **facts}), flush=True)
     # Some peers leave threads behind that would keep the process.

@@ -117,7 +117,8 @@ def _base(compared: Figure | float, results: Results) -> tuple[str, float | None
         if best is None:
             return BEST_PEER, None
         row = best
-    name = "one process" if ROWS[row].adapter == "duly" and compared.workload == "drain" else row
+    name = "plain" if compared.workload == "drain" else "one process"
+    name = name if ROWS[row].adapter == "duly" else row
     return name, results.median(row, compared.workload, compared.figure)
 
 
@@ -130,7 +131,7 @@ POSTGRES = (
     Target(Figure("duly postgres", "bulk"), 2.0, Figure(BEST_PEER, "bulk")),
     Target(Figure("duly postgres", "drain"), 2.5, Figure("pgqueuer", "drain")),
     Target(Figure("duly postgres", "drain"), 5.0, Figure("beanstalkd", "drain")),
-    Target(Figure("duly postgres", "two"), 1.3, Figure("duly postgres", "drain")),
+    Target(Figure("duly postgres", "two"), 1.3, Figure("duly postgres", "long")),
     Target(Figure("duly postgres", "latency"), 1.5, at_most=True),
     Target(Figure("duly postgres", "latency", "p99"), 8.0, at_most=True),
     Target(Figure("duly postgres", "threads"), 10_000),
@@ -143,7 +144,7 @@ SQLITE = (
     Target(Figure("duly sqlite", "one"), 0.75, Figure("limit sqlite", "one")),
     Target(Figure("duly sqlite", "bulk"), 100_000),
     Target(Figure("duly sqlite", "drain"), 10.0, Figure("huey sqlite", "drain")),
-    Target(Figure("duly sqlite", "two"), 1.0, Figure("duly sqlite", "drain")),
+    Target(Figure("duly sqlite", "two"), 1.0, Figure("duly sqlite", "long")),
     Target(Figure("duly sqlite", "latency"), 2.0, at_most=True),
     Target(Figure("duly sqlite", "latency", "p99"), 10.0, at_most=True),
     Target(Figure("duly sqlite", "threads"), 10_000),

@@ -6,6 +6,7 @@ Knows rows, environments and servers; what is measured is harness.py's. `--once`
 import argparse
 import json
 import os
+import platform
 import sqlite3
 import subprocess
 import sys
@@ -58,6 +59,10 @@ class Session:
         with Path(self.options.results).open("a") as file:
             file.write(json.dumps(asdict(result)) + "\n")
 
+    def measure_all(self, pairs: Iterable[tuple[Row, Workload]]) -> None:
+        for row, workload in pairs:
+            self.measure(row, workload)
+
     def _measured(self, row: Row, workload: Workload, interpreter: Path, url: str, folder: Path) -> Result:
         options = self.options
         wait_for_quiet(self.servers.pids, table.DISTURBED, options.wait)
@@ -91,9 +96,16 @@ class Session:
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if done.returncode != 0 or not lines:
             told = (done.stderr.strip() or done.stdout.strip() or f"exit {done.returncode}").splitlines()
-            return Result(row.name, workload.name, others=others.cores(), error=" ".join(told[-12:]))
+            return Result(
+                row.name,
+                workload.name,
+                others=others.cores(),
+                error=" ".join(line.strip() for line in told[-4:]),
+            )
         said = json.loads(lines[-1])
         facts = {name: said.pop(name) for name in FACTS}
+        if (python := said.pop("python")) != platform.python_version():
+            facts["settings"] += f"; Python {python}"
         return Result(row.name, workload.name, said, others=others.cores(), **facts)
 
     def count(self, row: Row, workload: Workload) -> int:
@@ -127,12 +139,10 @@ def chosen(options: argparse.Namespace) -> list[Row]:
 def work_of(rows: Iterable[Row], options: argparse.Namespace) -> list[tuple[Row, Workload]]:
     """Each workload through all rows, so that what is compared is measured close together."""
     wanted = options.workloads.split(",") if options.workloads else list(WORKLOADS)
+    if options.once:
+        wanted.remove("long")
     rows = list(rows)
-    pairs = [(row, WORKLOADS[name]) for name in wanted for row in rows if name in row.workloads]
-    return [(row, workload) for row, workload in pairs if not (workload.name == "bulk" and row.name in NO_BULK)]
-
-
-NO_BULK = {"huey sqlite", "huey redis", "beanstalkd", "taskiq", "celery rabbit", "dramatiq"}
+    return [(row, WORKLOADS[name]) for name in wanted for row in rows if name in row.workloads]
 
 
 def header(servers: Servers, options: argparse.Namespace) -> list[str]:
@@ -157,16 +167,15 @@ def main() -> int:
     with Servers(options.postgres) as servers:
         session = Session(servers, options)
         if options.once:
-            by_server = {row.server: [] for row in rows}
+            by_server: dict[str, list[tuple[Row, Workload]]] = {row.server: [] for row in rows}
             for row, workload in work_of(rows, options):
                 by_server[row.server].append((row, workload))
             with ThreadPoolExecutor() as pool:
-                list(pool.map(lambda pairs: [session.measure(*pair) for pair in pairs], by_server.values()))
+                list(pool.map(session.measure_all, by_server.values()))
         else:
             for turn in range(options.runs):
                 say(f"turn {turn + 1} of {options.runs}")
-                for row, workload in work_of(rows, options):
-                    session.measure(row, workload)
+                session.measure_all(work_of(rows, options))
         lines = header(servers, options)
     results = Results(session.results)
     text = table.report(results, lines)
@@ -179,19 +188,29 @@ def main() -> int:
 
 
 def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--peers", default="none", help="all, none, or names of rows or peers, by comma")
     parser.add_argument("--rows", help="exactly these rows, by comma")
     parser.add_argument("--workloads", help=f"some of {','.join(WORKLOADS)}")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="times the usual numbers of jobs")
-    parser.add_argument("--scheduled", type=int, default=WORKLOADS["late"].count, help="jobs beside the due ones")
+    parser.add_argument(
+        "--scheduled", type=int, default=WORKLOADS["late"].count, help="jobs beside the due ones"
+    )
     parser.add_argument("--patience", type=float, default=300.0, help="seconds for the jobs of one run")
-    parser.add_argument("--wait", type=float, default=20.0, help="seconds to wait for a quiet machine before a run")
+    parser.add_argument(
+        "--wait", type=float, default=20.0, help="seconds to wait for a quiet machine before a run"
+    )
     parser.add_argument("--postgres", type=int, default=15, help="the major version")
-    parser.add_argument("--results", default="var/bench/peers.jsonl", help="where each run is kept, a line each")
+    parser.add_argument(
+        "--results", default="var/bench/peers.jsonl", help="where each run is kept, a line each"
+    )
     parser.add_argument("--write", metavar="PAGE", help="put the tables into the marked block of this page")
-    parser.add_argument("--once", action="store_true", help="one tiny run of duly's own rows, to see that they run")
+    parser.add_argument(
+        "--once", action="store_true", help="one tiny run of duly's own rows, to see that they run"
+    )
     options = parser.parse_args()
     if options.once:
         options.runs, options.wait, options.peers = 1, 0.0, "none"

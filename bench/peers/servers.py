@@ -1,4 +1,4 @@
-"""The servers of one run: PostgreSQL, Redis, RabbitMQ and beanstalkd, durable as they are usually run, in a temp folder.
+"""The servers of one run: PostgreSQL, Redis, RabbitMQ and beanstalkd, as durable as they usually are, in a temp folder.
 
 Only on 127.0.0.1, on free ports; started when first asked for, ended with this process however that one ends.
 """
@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Self
 
 from bench.peers.environments import Missing
 from tests.services import MissingService, PostgresServer
@@ -42,7 +43,7 @@ class Servers:
     """All of them; use as a context manager. `url` gives an empty place on one of them."""
 
     def __init__(self, postgres_version: int) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="duly-bench-", dir=os.environ.get("BENCH_DATA")))
+        self.folder = Path(tempfile.mkdtemp(prefix="duly-peers-", dir=os.environ.get("BENCH_DATA")))
         self.folder.chmod(0o755)
         self._postgres = PostgresServer(postgres_version)
         self._children: list[subprocess.Popen[bytes]] = []
@@ -50,7 +51,7 @@ class Servers:
         self._missing: dict[str, str] = {}
         self._numbers = 0
 
-    def __enter__(self) -> "Servers":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -198,7 +199,8 @@ class Servers:
                 user=account,
                 group=account,
                 extra_groups=None if account is None else [],
-                preexec_fn=lambda: library.prctl(DEATH_SIGNAL, signal.SIGTERM),
+                # The other threads of this process hold no lock that the child would need.
+                preexec_fn=lambda: library.prctl(DEATH_SIGNAL, signal.SIGTERM),  # noqa: PLW1509
             )
         self._children.append(child)
 

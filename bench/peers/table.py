@@ -10,7 +10,8 @@ NAMES = {
     "one": "one enqueue per call",
     "bulk": "bulk enqueue",
     "drain": "drain, one process",
-    "two": "drain, two processes",
+    "long": "drain of 60,000, one process",
+    "two": "drain of 60,000, two processes",
     "latency": "enqueue to first line",
     "threads": "drain, sync handlers",
     "short": "drain, 1 ms handlers",
@@ -26,14 +27,18 @@ def targets(results: Results) -> str:
         "| workload | row | measured | compared with | ratio | target | |",
         "|---|---|--:|---|--:|--:|---|",
     ]
-    lines += [_target_line(verdict) for verdict in (judge(target, results) for target in TARGETS)]
-    return "\n".join(lines)
+    measured = set(results.rows())
+    verdicts = [judge(target, results) for target in TARGETS if target.measured.row in measured]
+    lines += [_target_line(verdict) for verdict in verdicts]
+    return "\n".join(lines) if len(lines) > 2 else ""
 
 
 def _target_line(verdict: Verdict) -> str:
     target, measured = verdict.target, verdict.target.measured
     sign = "≤" if target.at_most else "≥"
-    bound = f"{sign} {number(target.bound)}" if target.compared else f"{sign} {_shown(measured, target.bound)}"
+    bound = (
+        f"{sign} {number(target.bound)}" if target.compared else f"{sign} {_shown(measured, target.bound)}"
+    )
     compared = f"{verdict.against} {_shown(measured, verdict.base)}" if verdict.against else ""
     ratio = "" if verdict.ratio is None else f"{verdict.ratio:.2f}"
     word = {None: "not measured", True: "met", False: "**missed**"}[verdict.met]
@@ -51,7 +56,7 @@ def _percentile(measured: Figure) -> str:
 def _shown(measured: Figure, value: float | None) -> str:
     """With its unit."""
     if value is None:
-        return "–"
+        return "-"
     unit = WORKLOADS[measured.workload].unit
     return f"{number(value)} ms" if unit == "ms" else f"{number(value)}{unit}"
 
@@ -66,14 +71,16 @@ def number(value: float) -> str:
 def peers(results: Results) -> str:
     """One line per row: the workloads that all share, and who was busy in the drain."""
     lines = [
-        "| row | version | one enqueue a call, /s | bulk, /s | drain, /s | latency p50 / p95 / p99, ms | cores in the drain: "
-        "worker, server | runs |",
+        (
+            "| row | version | one a call, /s | bulk, /s | drain, /s | latency p50 / p95 / p99, ms "
+            "| cores: worker, server | runs |"
+        ),
         "|---|---|--:|--:|--:|--:|--:|--:|",
     ]
     for row in results.rows():
         first = results.first(row)
         cores = [results.median(row, "drain", figure) for figure in ("worker_cores", "server_cores")]
-        busy = ", ".join("–" if core is None else f"{core:.2f}" for core in cores)
+        busy = ", ".join("-" if core is None else f"{core:.2f}" for core in cores)
         cells = [
             row + ("" if first.acknowledges else " (no ack)"),
             first.version,
@@ -89,19 +96,21 @@ def peers(results: Results) -> str:
 def _with_spread(results: Results, row: str, workload: str) -> str:
     values = results.values(row, workload)
     if not values:
-        return "–"
+        return "-" if workload in ROWS[row].workloads else "none"
     middle = number(results.median(row, workload) or 0)
-    return middle if len(values) == 1 else f"{middle} ({number(min(values))}–{number(max(values))})"
+    return middle if len(values) == 1 else f"{middle} ({number(min(values))}-{number(max(values))})"
 
 
 def _percentiles(results: Results, row: str, workload: str) -> str:
     found = [results.median(row, workload, figure) for figure in ("value", "p95", "p99")]
-    return " / ".join("–" if value is None else number(value) for value in found)
+    return " / ".join("-" if value is None else number(value) for value in found)
 
 
 def own(results: Results) -> str:
     """duly's further workloads, a line each, a column per row."""
     rows = [row for row in results.rows() if ROWS[row].adapter == "duly"]
+    if not rows:
+        return ""
     lines = [f"| workload | {' | '.join(rows)} |", f"|---|{'--:|' * len(rows)}"]
     for workload in (workload for workload in WORKLOADS if workload not in SHARED):
         if workload == "late":
@@ -118,9 +127,7 @@ def notes(results: Results) -> str:
     lines = [f"- {row}: {results.first(row).settings}" for row in results.rows()]
     for row in results.rows():
         for figure, words in (("again", "ran twice"), ("left", "were left")):
-            jobs = sum(
-                sum(results.values(row, workload, figure)) for workload in WORKLOADS
-            )
+            jobs = sum(sum(results.values(row, workload, figure)) for workload in WORKLOADS)
             if jobs:
                 lines.append(f"- {row}: {jobs:,.0f} jobs {words}")
     lines += [

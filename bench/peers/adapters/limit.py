@@ -5,7 +5,6 @@ Drain: one statement (SQLite: one transaction) that deletes the last 500 and cla
 """
 
 import sqlite3
-import sys
 import time
 from collections.abc import Sequence
 
@@ -98,7 +97,9 @@ class SQLite(Adapter):
     def enqueue_many(self, numbers: Sequence[float]) -> None:
         for chunk in chunks(numbers):
             self.connection.execute("BEGIN IMMEDIATE")
-            self.connection.executemany("INSERT INTO job (number) VALUES (?)", ((number,) for number in chunk))
+            self.connection.executemany(
+                "INSERT INTO job (number) VALUES (?)", ((number,) for number in chunk)
+            )
             self.connection.execute("COMMIT")
 
     def unfinished(self) -> int:
@@ -121,7 +122,8 @@ def drain_sqlite() -> None:
 
 
 def work() -> None:
-    sys.exit(drain_postgres() if server() == "postgres" else drain_sqlite())
+    drain = drain_postgres if server() == "postgres" else drain_sqlite
+    drain()
 
 
 QUEUE = Postgres if server() == "postgres" else SQLite

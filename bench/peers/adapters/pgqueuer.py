@@ -4,17 +4,17 @@ import asyncio
 import os
 import signal
 import struct
-import subprocess
-import sys
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
+import uvloop
 from pgqueuer import PgQueuer
 from pgqueuer.db import AsyncpgDriver
 from pgqueuer.queries import Queries
 
-from bench.peers.adapter import Adapter, chunks, record, url
+from bench.peers.adapter import Adapter, chunks, record, run_program, url
 
 NUMBER = struct.Struct("d")
 
@@ -24,13 +24,13 @@ class Queue(Adapter):
 
     async def open(self) -> None:
         place = urlsplit(url())
-        where = {"PGHOST": place.hostname, "PGPORT": str(place.port), "PGUSER": place.username}
-        subprocess.run(
-            [sys.executable, "-m", "pgqueuer", "install"],
-            env={**os.environ, **where, "PGDATABASE": place.path.lstrip("/")},
-            check=True,
-            capture_output=True,
+        os.environ.update(
+            PGHOST=place.hostname or "",
+            PGPORT=str(place.port),
+            PGUSER=place.username or "",
+            PGDATABASE=place.path.lstrip("/"),
         )
+        await asyncio.to_thread(run_program, "-m", "pgqueuer", "install")
         self.connection = await asyncpg.connect(url())
         self.queries = Queries(AsyncpgDriver(self.connection))
 
@@ -50,7 +50,7 @@ async def run() -> None:
     queue = PgQueuer(AsyncpgDriver(await asyncpg.connect(url())))
 
     @queue.entrypoint("noop")
-    async def noop(job) -> None:
+    async def noop(job: Any) -> None:
         record(NUMBER.unpack(job.payload)[0])
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queue.shutdown.set)
@@ -58,8 +58,6 @@ async def run() -> None:
 
 
 def work() -> None:
-    import uvloop
-
     uvloop.run(run())
 
 
