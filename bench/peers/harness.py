@@ -23,7 +23,7 @@ from types import FrameType
 from typing import NoReturn, cast
 
 from bench.peers.adapter import RECORD, Adapter
-from bench.peers.machine import processor_seconds
+from bench.peers.machine import end_with_parent, processor_seconds
 
 Figures = dict[str, float]
 
@@ -171,6 +171,7 @@ class Measurement:
                 stdout=stream,
                 stderr=stream,
                 start_new_session=True,
+                preexec_fn=end_with_parent,  # noqa: PLW1509  # there are no other threads that hold a lock here
             )
         try:
             yield worker

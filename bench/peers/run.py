@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from bench.peers import table
 from bench.peers.environments import Missing, python_of
-from bench.peers.machine import Others, description, wait_for_quiet
+from bench.peers.machine import Others, description, end_with_parent, wait_for_quiet
 from bench.peers.results import Result, Results
 from bench.peers.rows import ROWS, WORKLOADS, Row, Workload
 from bench.peers.servers import Servers
@@ -90,6 +91,7 @@ class Session:
                 capture_output=True,
                 text=True,
                 timeout=2 * options.patience + GRACE,
+                preexec_fn=end_with_parent,  # the other threads only wait for their own runs
             )
         except subprocess.TimeoutExpired:
             return Result(row.name, workload.name, others=others.cores(), error="it did not end in time")
@@ -164,6 +166,8 @@ def main() -> int:
     Path(options.results).parent.mkdir(parents=True, exist_ok=True)
     Path(options.results).write_text("")
     began = time.monotonic()
+    # A stop must still end the servers.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     with Servers(options.postgres) as servers:
         session = Session(servers, options)
         if options.once:

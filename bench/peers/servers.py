@@ -4,11 +4,9 @@ Only on 127.0.0.1, on free ports; started when first asked for, ended with this 
 """
 
 import contextlib
-import ctypes
 import os
 import pwd
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from bench.peers.environments import Missing
+from bench.peers.machine import end_with_parent
 from tests.services import MissingService, PostgresServer
 
 # What tests/services.py turns off because tests need no durability, and the sizes of a small dedicated server.
@@ -33,7 +32,6 @@ POSTGRES_SETTINGS = {
     "max_wal_size": "4GB",
     "checkpoint_timeout": "15min",
 }
-DEATH_SIGNAL = 1
 RABBIT = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 PACKAGES = {"redis": "redis-server", "rabbit": "rabbitmq-server", "beanstalk": "beanstalkd"}
 START_SECONDS = 90
@@ -187,7 +185,6 @@ class Servers:
             owner = pwd.getpwnam(account)
             for path in (folder, *folder.iterdir()):
                 os.chown(path, owner.pw_uid, owner.pw_gid)
-        library = ctypes.CDLL(None)
         with (folder / "output.log").open("ab") as output:
             child = subprocess.Popen(
                 command,
@@ -200,7 +197,7 @@ class Servers:
                 group=account,
                 extra_groups=None if account is None else [],
                 # The other threads of this process hold no lock that the child would need.
-                preexec_fn=lambda: library.prctl(DEATH_SIGNAL, signal.SIGTERM),  # noqa: PLW1509
+                preexec_fn=end_with_parent,  # noqa: PLW1509
             )
         self._children.append(child)
 

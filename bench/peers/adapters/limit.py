@@ -43,9 +43,10 @@ class Postgres(Adapter):
             f"CREATE TABLE job (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {COLUMNS})".encode()
         )
         self.connection.execute(INDEX)
+        self.cursor = self.connection.cursor(binary=True)
 
     def enqueue(self, number: float) -> None:
-        self.connection.execute(INSERT, [number], prepare=True)
+        self.cursor.execute(INSERT, [number], prepare=True)
 
     def enqueue_many(self, numbers: Sequence[float]) -> None:
         for chunk in chunks(numbers, COPIED):
