@@ -15,7 +15,7 @@ GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help setup demo dev test test-long test-previous check format generate typing docs scenarios mutants drill drill-short \
-	bench bench-peers bench-short ci ci-long clean
+	bench bench-peers bench-short soak soak-short ci ci-long clean
 
 help: ## Lists every target
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,11 +88,17 @@ bench-peers: services ## The same beside other queues, each installed for it (PE
 bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python -m bench.peers.run --once
 
+soak: services ## Runs 4,000 jobs/s on PostgreSQL and 1,500/s on SQLite for 30 minutes each (minutes=N: so many)
+	$(BIN)/python -m bench.soak $(if $(minutes),--minutes $(minutes))
+
+soak-short: services ## The same for a minute at a low rate, to see that it runs and loses nothing
+	$(BIN)/python -m bench.soak --short
+
 .PHONY: photos
 photos:
 	@scripts/setup-photos.sh
 
-ci: check typing test mutants drill-short bench-short photos demo ## All that a change must pass, within 30 minutes on 2 cores
+ci: check typing test mutants drill-short bench-short soak-short photos demo ## All that a change must pass, within 30 minutes on 2 cores
 
 ci-long: ci test-long test-previous drill bench ## The same with everything that takes long
 
