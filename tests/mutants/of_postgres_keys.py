@@ -86,7 +86,7 @@ KEYS = [
 
 ENDS = [
     Mutant(
-        FUNCTIONS + "claim_lane_2.sql",
+        FUNCTIONS + "claim_lanes_2.sql",
         "n.version > j.version and n.until > p_now",
         "n.version >= j.version and n.until > p_now",
         "an equal version runs",

@@ -13,7 +13,11 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 _BYTEA: Final = 17
+_INT8: Final = 20
+_FLOAT8: Final = 701
 _BYTEA_ARRAY: Final = 1001
+_INT8_ARRAY: Final = 1016
+_FLOAT8_ARRAY: Final = 1022
 
 
 class Blobs:
@@ -22,6 +26,24 @@ class Blobs:
     __slots__ = ("values",)
 
     def __init__(self, values: Sequence[bytes | None]) -> None:
+        self.values = values
+
+
+class Longs:
+    """An array of 64-bit integers, sent as it is."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self.values = values
+
+
+class Doubles:
+    """An array of floating-point numbers, sent as it is."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Sequence[float]) -> None:
         self.values = values
 
 
@@ -41,7 +63,35 @@ class _BlobsDumper(Dumper):
         return b"".join(parts)
 
 
+class _LongsDumper(Dumper):
+    format = Format.BINARY
+    oid = _INT8_ARRAY
+
+    def dump(self, obj: Longs) -> bytes:
+        return _numbers(obj.values, "q", _INT8)
+
+
+class _DoublesDumper(Dumper):
+    format = Format.BINARY
+    oid = _FLOAT8_ARRAY
+
+    def dump(self, obj: Doubles) -> bytes:
+        return _numbers(obj.values, "d", _FLOAT8)
+
+
+def _numbers(values: Sequence[float], code: str, oid: int) -> bytes:
+    count = len(values)
+    if not count:
+        return struct.pack(">iii", 0, 0, oid)
+    # Each element is preceded by its length.
+    flat: list[float] = [8] * (2 * count)
+    flat[1::2] = values
+    return struct.pack(f">iiiii{('i' + code) * count}", 1, 0, oid, count, 1, *flat)
+
+
 psycopg.adapters.register_dumper(Blobs, _BlobsDumper)
+psycopg.adapters.register_dumper(Longs, _LongsDumper)
+psycopg.adapters.register_dumper(Doubles, _DoublesDumper)
 
 
 def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

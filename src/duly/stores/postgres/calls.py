@@ -50,6 +50,7 @@ def completing(incarnation: Incarnation, ended: Ended, *, now: datetime | None) 
     """Apply one end; False when its token is not live."""
     parameters = {
         "incarnation": incarnation,
+        **columns.NO_COMPLETIONS,
         **columns.ends([ended]),
         **columns.NO_CLAIM,
         "own": False,

@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
-from duly.core.job import ClaimedJob, Counters, Cursor, Ended, JobId, NewJob, Token
-from duly.core.lifecycle import State
+from duly.core.defaults import INLINE_PAYLOAD
+from duly.core.job import ClaimedJob, Counters, Cursor, Ended, NewJob, Token
+from duly.core.lifecycle import Event, State
 from duly.core.names import key_of, suspect_key
-from duly.stores.postgres.arrays import Blobs, moments, texts, words
+from duly.stores.postgres.arrays import Blobs, Doubles, Longs, moments, texts, words
 
 T = TypeVar("T")
 
@@ -73,8 +74,33 @@ def holders(jobs: Sequence[NewJob]) -> dict[str, Any]:
     }
 
 
+def usual(end: Ended) -> bool:
+    """Whether this end takes the quick way: the first run completed, and there is little to keep of it."""
+    return (
+        end.run == 1
+        and end.event is Event.complete
+        and end.to is State.completed
+        and end.elapsed is not None
+        and (end.result is None or len(end.result) <= INLINE_PAYLOAD)
+        and end.counters == _NO_COUNTS
+        and end.note is None
+        and end.reason is None
+    )
+
+
+def completions(ended: Iterable[Ended]) -> dict[str, Any]:
+    """The parameters of exchange_jobs.sql that describe usual ends, in the order in which rows are locked."""
+    rows = [end for _, end in sorted({end.id: end for end in ended}.items())]
+    results = [end.result for end in rows]
+    return {
+        "done_ids": Longs([end.id for end in rows]),
+        "done_elapsed": Doubles([end.elapsed.total_seconds() if end.elapsed else 0.0 for end in rows]),
+        "done_results": None if results.count(None) == len(results) else Blobs(results),
+    }
+
+
 def ends(ended: Iterable[Ended]) -> dict[str, Any]:
-    """The parameters of exchange_jobs.sql that describe ends, in the order in which rows are locked."""
+    """The parameters of exchange_jobs.sql that describe other ends, in the order in which rows are locked."""
     rows = [end for _, end in sorted({(end.id, end.run): end for end in ended}.items())]
     results = [end.result for end in rows]
     errors = [end.error for end in rows] if any(end.error for end in rows) else []
@@ -131,6 +157,8 @@ def _counts(values: list[int]) -> str | None:
     return words(values) if any(values) else None
 
 
+_NO_COUNTS: Final = Counters()
+NO_COMPLETIONS: Final[dict[str, Any]] = {"done_ids": "{}", "done_elapsed": None, "done_results": None}
 NO_ENDS: Final = ends(())
 NO_CLAIM: Final[dict[str, Any]] = {
     "queues": "{}",
@@ -146,27 +174,27 @@ NO_CLAIM: Final[dict[str, Any]] = {
 }
 
 
-def claimed_job(row: Sequence[Any]) -> ClaimedJob:
-    """A row of kind `claimed`."""
-    _, _, id, run, priority, _, failed, lost, interrupted, snoozed, attempts, *rest = row
-    timeout, enqueued_at, claimed_at, queue, task, tenant, tags, correlation_id, args, extras, trigger = rest
+def claimed_job(row: Sequence[Any], queues: Sequence[str], claimed_at: datetime) -> ClaimedJob:
+    """A row without a kind. `queues` are those of the request, in its order."""
+    _, place, id, run, priority, _, counts, attempts, timeout, enqueued_at, task, tenant, tags, *rest = row
+    correlation_id, args, extras, trigger = rest
     return ClaimedJob(
-        id=JobId(id),
-        run=run,
-        queue=queue,
-        task=task,
-        args=args,
-        priority=priority,
-        tenant=tenant,
-        tags=tuple(tags or ()),
-        correlation_id=correlation_id or str(id),
-        counters=Counters(failed, lost, interrupted, snoozed),
-        attempts=attempts,
-        timeout=timeout,
-        enqueued_at=utc(enqueued_at),
-        claimed_at=utc(claimed_at),
-        trigger=trigger,
-        has_steps=extras & _STEPS != 0,
+        id,
+        run,
+        queues[place - 1],
+        task,
+        args,
+        priority,
+        tenant or "",
+        tuple(tags) if tags else (),
+        correlation_id or str(id),
+        Counters(*counts) if counts else _NO_COUNTS,
+        attempts,
+        timeout,
+        utc(enqueued_at),
+        claimed_at,
+        trigger,
+        extras & _STEPS != 0,
     )
 
 

@@ -30,6 +30,7 @@ class PostgresJobs:
         self._database = database
         self._guard = threading.Lock()
         self._stragglers = 0
+        self._reported: set[JobId] = set()
 
     def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
         if not jobs:
@@ -53,15 +54,17 @@ class PostgresJobs:
         with self._database.pool.link() as link:
             parameters = {
                 "incarnation": incarnation,
-                **(columns.ends(ended) if ended else columns.NO_ENDS),
+                **self._ends(ended),
                 **(_claim(request, lanes, link.marks) if request else columns.NO_CLAIM),
                 "own": True,
                 "now": self._database.now(),
             }
             rows = self._database.call_on(link, "exchange_jobs", parameters)
+            if self._reported:
+                self._reported.difference_update(end.id for end in ended)
             if request:
                 self._learn(rows, lanes, link.marks)
-        return _exchange(ended, rows)
+        return _exchange(ended, request, rows)
 
     def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
         rows = self._database.call("read_arguments", {"ids": words(ids)})
@@ -81,6 +84,7 @@ class PostgresJobs:
         self, incarnation: Incarnation, progress: Sequence[Progress], cursors: Sequence[Cursor] = ()
     ) -> tuple[list[tuple[JobId, int]], list[JobId]]:
         latest = [told for _, told in sorted({told.id: told for told in progress}.items())]
+        self._reported.update(told.id for told in latest)
         rows = self._database.call(
             "report_progress",
             {
@@ -102,25 +106,39 @@ class PostgresJobs:
             found, self._stragglers = self._stragglers, 0
         return found
 
+    def _ends(self, ended: Sequence[Ended]) -> dict[str, Any]:
+        """What ends in the usual way, and the rest: the quick way looks for no progress."""
+        if not ended:
+            return {**columns.NO_COMPLETIONS, **columns.NO_ENDS}
+        done: list[Ended] = []
+        others: list[Ended] = []
+        for end in ended:
+            (others if end.id in self._reported or not columns.usual(end) else done).append(end)
+        return {
+            **(columns.completions(done) if done else columns.NO_COMPLETIONS),
+            **(columns.ends(others) if others else columns.NO_ENDS),
+        }
+
     def _learn(self, rows: list[Row], lanes: list[int], marks: Marks) -> None:
-        # Those that were parked have no position: they came from no lane.
-        taken = [row for row in rows if row[0] == "claimed" and row[5] is not None]
+        taken: list[tuple[int, int]] = []
         for row in rows:
-            if row[0] != "lane":
-                continue
-            place = row[1]
-            lane = marks.lane(lanes[place - 1])
-            mine = [other for other in taken if other[1] == place]
-            seen = Seen(
-                wanted=row[10], taken=row[3], priority=row[4], pos=row[5], top=row[2], microseconds=row[6],
-                from_front=bool(row[7]),
-            )  # fmt: skip
-            if seen.from_front:
-                late = sum(lane.jumped(other[4], other[5]) for other in mine)
-                lane.swept(time.monotonic(), max(_EVERY, _SHARE * seen.microseconds / 1e6))
-                with self._guard:
-                    self._stragglers += late
-            lane.learn(seen, Counter(other[4] for other in mine))
+            kind, place, top, count, priority, pos, counts, *_ = row
+            # Those that were parked have no position: they came from no lane.
+            if kind is None and pos is not None:
+                taken.append((priority, pos))
+            elif kind == "lane":
+                lane = marks.lane(lanes[place - 1])
+                microseconds, swept, wanted = counts
+                if swept:
+                    late = sum(lane.jumped(*where) for where in taken)
+                    lane.swept(time.monotonic(), max(_EVERY, _SHARE * microseconds / 1e6))
+                    with self._guard:
+                        self._stragglers += late
+                lane.learn(
+                    Seen(wanted, count, priority, pos, top, microseconds, from_front=bool(swept)),
+                    Counter(priority for priority, _ in taken),
+                )
+                taken = []
 
 
 def _lanes(request: ClaimRequest) -> list[int]:
@@ -145,10 +163,15 @@ def _claim(request: ClaimRequest, lanes: list[int], marks: Marks) -> dict[str, A
     }
 
 
-def _exchange(ended: Sequence[Ended], rows: list[Row]) -> Exchange:
+def _exchange(ended: Sequence[Ended], request: ClaimRequest | None, rows: list[Row]) -> Exchange:
     lost = {(row[2], row[3]) for row in rows if row[0] == "lost"}
+    told = next((row[9] for row in rows if row[0] in {"lane", "now"}), None)
+    claimed_at = columns.utc_or_none(told)
+    queues = [claim.queue for claim in request.queues] if request else []
     return Exchange(
         acked=frozenset((end.id, end.run) for end in ended if (end.id, end.run) not in lost),
-        claimed=tuple(columns.claimed_job(row) for row in rows if row[0] == "claimed"),
+        claimed=tuple(columns.claimed_job(row, queues, claimed_at) for row in rows if row[0] is None)
+        if claimed_at
+        else (),
         wishes=tuple(JobId(row[2]) for row in rows if row[0] == "wish"),
     )

@@ -1,8 +1,9 @@
--- One round trip of a worker: applies ends, claims more, tells wishes. Claims nothing when the worker row is gone.
+-- One round trip of a worker: applies ends, claims more, tells wishes. Claims nothing when the worker row is gone. Ends come
+-- apart: p_done_* for apply_completions_2 (only with p_own), the others for apply_ends_2.
 -- Lock: own worker row FOR KEY SHARE, then claimed, then ready rows FOR UPDATE SKIP LOCKED. Index: worker_pkey and those
--- of apply_ends_2 and claim_lane_2. Differs: SQLite runs the parts one after the other in its one writer.
+-- of apply_ends_2 and claim_lanes_2. Differs: SQLite runs the parts one after the other in its one writer.
 create function {schema}.exchange_2(
-    p_incarnation bigint,
+    p_incarnation bigint, p_done_ids bigint[], p_done_elapsed float8[], p_done_results bytea[],
     p_ids bigint[], p_runs int[], p_events text[], p_states text[], p_failed int[], p_lost int[], p_interrupted int[],
     p_snoozed int[], p_delays float8[], p_results bytea[], p_reasons text[], p_notes text[], p_error_types text[],
     p_error_messages text[], p_tracebacks text[], p_fingerprints text[], p_elapsed float8[],
@@ -22,7 +23,7 @@ declare
     v_paused text[];
     v_paused_tasks bigint[];
     v_left int := p_most;
-    v_claimed int;
+    v_wished boolean;
     v_row {schema}.exchanged_2;
 begin
     if p_own then
@@ -33,24 +34,29 @@ begin
             update worker set progress_at = v_now where incarnation = p_incarnation;
         end if;
     end if;
+    -- Wishes are few: they stand only for jobs that were running when a cancel came.
+    v_wished := p_own and exists (select 1 from wish);
+    if cardinality(p_done_ids) > 0 then
+        return query
+        select 'lost', null::int, a.id, 1, null::int, null::bigint, null::int[], null::int, null::interval, null::timestamptz,
+               null, null, null::text[], null, null::bytea, null::smallint, null
+          from apply_completions_2(p_incarnation, p_done_ids, p_done_elapsed, p_done_results, v_wished, v_now) as a (id);
+    end if;
     if cardinality(p_ids) > 0 then
         if cardinality(p_cursor_ids) > 0 then
             perform keep_cursors_1(p_incarnation, p_cursor_ids, p_cursor_runs, p_cursor_names, p_cursor_positions);
         end if;
         return query
-        select 'lost', null::int, a.id, a.run, null::int, null::bigint, null::int, null::int, null::int, null::int, null::int,
-               null::interval, null::timestamptz, null::timestamptz, null, null, null, null::text[], null, null::bytea,
-               null::smallint, null
+        select 'lost', null::int, a.id, a.run, null::int, null::bigint, null::int[], null::int, null::interval,
+               null::timestamptz, null, null, null::text[], null, null::bytea, null::smallint, null
           from apply_ends_2(array_fill(p_incarnation, array[cardinality(p_ids)]), p_ids, p_runs, p_events, p_states, p_failed,
                             p_lost, p_interrupted, p_snoozed, p_delays, p_results, p_reasons, p_notes, p_error_types,
                             p_error_messages, p_tracebacks, p_fingerprints, p_elapsed, p_own, v_now) a;
     end if;
-    if p_own then
-        -- Wishes are few: they stand only for jobs that were running when a cancel came.
+    if v_wished then
         return query
-        select 'wish', null::int, w.id, null::int, null::int, null::bigint, null::int, null::int, null::int, null::int, null::int,
-               null::interval, null::timestamptz, null::timestamptz, null, null, null, null::text[], null, null::bytea,
-               null::smallint, null
+        select 'wish', null::int, w.id, null::int, null::int, null::bigint, null::int[], null::int, null::interval,
+               null::timestamptz, null, null, null::text[], null, null::bytea, null::smallint, null
           from wish w cross join lateral (
             select 1 from claimed c where c.incarnation = p_incarnation and c.id = w.id offset 0) held;
     end if;
@@ -67,19 +73,13 @@ begin
                 v_left := v_left - 1;
                 p_caps[v_row.place] := p_caps[v_row.place] - 1;
             end loop;
+            v_row.kind := 'now';
+            v_row.enqueued_at := v_now;
+            return next v_row;
         end if;
-        for v_lane in 1 .. cardinality(p_lanes) loop
-            exit when v_left <= 0;
-            continue when 'queue:' || p_queues[v_lane] = any(v_paused);
-            v_claimed := 0;
-            return query
-            select * from claim_lane_2(p_incarnation, v_known, coalesce(v_paused_tasks, '{}'), v_lane, p_lanes[v_lane],
-                                       least(p_caps[v_lane], v_left), p_sweeps[v_lane],
-                                       p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, v_now);
-            get diagnostics v_claimed = row_count;
-            -- The last row tells about the lane.
-            v_left := v_left - v_claimed + 1;
-        end loop;
+        return query
+        select * from claim_lanes_2(p_incarnation, v_known, v_paused, coalesce(v_paused_tasks, '{}'), p_queues, p_lanes, p_caps,
+                                    p_sweeps, v_left, p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, v_now);
     end if;
 end
 $$;

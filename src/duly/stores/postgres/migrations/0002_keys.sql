@@ -10,6 +10,15 @@ alter table {schema}.job
     add column version bigint,
     add column trigger text;
 
+-- What `finished` needs of the job, so that the usual end need not look it up; NULL for claims of the previous release.
+alter table {schema}.claimed
+    add column enqueued_at timestamptz,
+    add column queue_name text,
+    add column task_name text,
+    add column tenant text,
+    add column correlation_id text,
+    add column extras smallint;
+
 alter table {schema}.task
     add column key bigint,
     add column priority int,
@@ -133,7 +142,7 @@ create index schedule_next on {schema}.schedule (next_at, name);
 -- include: functions/apply_completions_2.sql
 -- include: functions/apply_any_ends_2.sql
 -- include: functions/apply_ends_2.sql
--- include: functions/claim_lane_2.sql
+-- include: functions/claim_lanes_2.sql
 -- include: functions/claim_parked_2.sql
 -- include: functions/exchange_2.sql
 -- include: functions/enqueue_2.sql
@@ -207,8 +216,10 @@ create or replace function {schema}.apply_completions_1(
     p_notes text[], p_elapsed float8[], p_now timestamptz
 ) returns bigint
 language sql as $$
-    select {schema}.apply_completions_2(
-        p_incarnations, p_ids, p_failed, p_lost, p_interrupted, p_snoozed, p_notes, p_elapsed, false, p_now)
+    select {schema}.apply_any_ends_2(
+        p_incarnations, p_ids, array_fill(1, array[cardinality(p_ids)]), array_fill('complete'::text, array[cardinality(p_ids)]),
+        array_fill('completed'::text, array[cardinality(p_ids)]), p_failed, p_lost, p_interrupted, p_snoozed, null, null, null,
+        p_notes, null, null, null, null, p_elapsed, false, p_now)
 $$;
 
 create or replace function {schema}.apply_any_ends_1(
@@ -229,10 +240,19 @@ create or replace function {schema}.claim_lane_1(
     p_now timestamptz
 ) returns setof {schema}.exchanged_1
 language sql as $$
-    select kind, place, id, run, priority, pos, failed, lost, interrupted, snoozed, attempts, timeout, enqueued_at,
-           claimed_at, queue, task, tenant, tags, correlation_id, args
-      from {schema}.claim_lane_2(p_incarnation, p_known, p_paused, p_place, p_lane, p_want, p_sweep, p_jump_lanes,
-                                 p_jump_from, p_jump_pos, p_jump_to, p_now)
+    with told as materialized (
+        select * from {schema}.claim_lanes_2(p_incarnation, p_known, null, p_paused, array[''], array[p_lane], array[p_want],
+                                             array[p_sweep], p_want, p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, p_now)
+    )
+    select 'claimed', p_place, t.id, t.run, t.priority, t.pos, coalesce(t.counts[1], 0), coalesce(t.counts[2], 0),
+           coalesce(t.counts[3], 0), coalesce(t.counts[4], 0), t.attempts, t.timeout, t.enqueued_at, p_now, j.queue, t.task,
+           coalesce(t.tenant, ''), t.tags, t.correlation_id, t.args
+      from told t cross join lateral (select j.queue from {schema}.job j where j.id = t.id) j where t.kind is null
+     union all
+    select 'lane', p_place, min(t.id), sum(t.run)::int, (array_agg(t.priority order by t.priority desc nulls last))[1],
+           (array_agg(t.pos order by t.priority desc nulls last, t.pos desc nulls last))[1], max(t.counts[1]), max(t.counts[2]),
+           0, 0, p_want, null, null, null, null, null, null, null, null, null
+      from told t where t.kind = 'lane'
 $$;
 
 create or replace function {schema}.claim_parked_1(
@@ -240,10 +260,11 @@ create or replace function {schema}.claim_parked_1(
     p_paused_tasks bigint[], p_most int, p_tasks bigint[], p_now timestamptz
 ) returns setof {schema}.exchanged_1
 language sql as $$
-    select kind, place, id, run, priority, pos, failed, lost, interrupted, snoozed, attempts, timeout, enqueued_at,
-           claimed_at, queue, task, tenant, tags, correlation_id, args
-      from {schema}.claim_parked_2(p_incarnation, p_known, p_queues, p_lanes, p_caps, p_paused, p_paused_tasks, p_most,
-                                   p_tasks, p_now)
+    select 'claimed', t.place, t.id, t.run, t.priority, t.pos, t.counts[1], t.counts[2], t.counts[3], t.counts[4], t.attempts,
+           t.timeout, t.enqueued_at, p_now, j.queue, t.task, t.tenant, t.tags, t.correlation_id, t.args
+      from {schema}.claim_parked_2(p_incarnation, p_known, p_queues, p_lanes, p_caps, p_paused, p_paused_tasks, p_most, p_tasks,
+                                   p_now) t
+     cross join lateral (select j.queue from {schema}.job j where j.id = t.id) j
 $$;
 
 create or replace function {schema}.finish_waiting_1(
