@@ -21,7 +21,7 @@ from typing import Any
 
 SOURCE = Path(__file__).parents[1] / "src"
 JOURNALS = ("truncate", "wal")
-ARGS = b'{"user": 4711, "text": "' + b"x" * 70 + b'"}'
+ARGS = b'{"user": %d, "text": "' + b"x" * 70 + b'"}'
 Figures = dict[str, float]
 
 
@@ -45,10 +45,10 @@ def open_store(folder: Path, journal: str) -> Any:
     return store
 
 
-def new_job() -> Any:
+def new_job(number: int = 0) -> Any:
     from duly.core.job import NewJob
 
-    return NewJob("default", "ok", ARGS)
+    return NewJob("default", "ok", ARGS % number)
 
 
 def register(store: Any) -> Any:
@@ -117,7 +117,7 @@ def measure(journal: str, folder: Path, scale: int) -> Figures:
     figures |= limit
     figures |= per_job("enqueue one", single)
     figures["enqueue one / bare commit"] = figures["enqueue one per s"] / limit["bare commit per s"]
-    thousand = [job] * 1_000
+    thousand = [new_job(number) for number in range(1_000)]
     figures |= per_job(
         "enqueue 1000", lambda: len([store.jobs.enqueue(thousand) for _ in range(scale)]) * 1_000
     )

@@ -328,6 +328,13 @@ TIMES = [
         ("enqueueing",),
     ),
     Mutant(
+        QUERIES + "insert_ready_alike.sql",
+        "0, 0, 0, 0, 0, j.expires_at,",
+        "0, 0, 0, 0, 0, null,",
+        "jobs enqueued together expire",
+        ("enqueueing", "claiming"),
+    ),
+    Mutant(
         STORE + "enqueueing.py",
         "return run_at if run_at > now else None",
         "return run_at",
