@@ -46,22 +46,23 @@ def changed(sent: object, got: object, *, strict: bool) -> Fault | None:
         return _of_another_type(sent, got, strict)
     if kind in _LEAVES:
         return None if sent == got else Fault(f"would arrive as {got!r:.60}")
+    if isinstance(sent, (list, tuple)) and isinstance(got, (list, tuple)):
+        return _items(sent, got, strict)
+    if isinstance(sent, dict) and isinstance(got, dict):
+        return _entries(sent, got, strict)
     if isinstance(sent, (int, datetime, Decimal)) and (reason := scalar_reason(sent)):
         return Fault(reason)
     if kind is int:
         return None if sent == got else Fault(f"would arrive as {got!r:.60}")
     if kind is datetime:
         return None if _same(sent, got) else Fault(f"would arrive as {got!r:.60}")
-    if isinstance(sent, (list, tuple)) and isinstance(got, (list, tuple)):
-        return _items(sent, got, strict)
-    if isinstance(sent, dict) and isinstance(got, dict):
-        return _entries(sent, got, strict)
     return _whole(sent, got, strict)
 
 
 def _items(sent: list[object] | tuple[object, ...], got: Iterable[object], strict: bool) -> Fault | None:
     for index, (before, after) in enumerate(zip(sent, got, strict=True)):
-        if fault := changed(before, after, strict=strict):
+        same = type(before) in _LEAVES and type(before) is type(after) and before == after
+        if not same and (fault := changed(before, after, strict=strict)):
             return fault.under(f"[{index}]")
     return None
 

@@ -204,6 +204,8 @@ class Arguments:
         self, shape: _Shape, args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> dict[str, object]:
         names = shape.names
+        if not kwargs and len(args) == shape.positional == len(names):
+            return dict(zip(names, args, strict=True))
         named: dict[str, object] = dict(zip(names, args, strict=False))
         fits = (
             len(args) <= shape.positional
