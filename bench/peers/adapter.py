@@ -40,7 +40,7 @@ def server() -> str:
 
 
 def kind() -> str:
-    """Which of a queue's handlers is measured: plain, or for duly threads, short, everything."""
+    """Which of a queue's handlers is measured: plain, or for duly threads, short, keys, everything."""
     return os.environ.get("BENCH_KIND", "plain")
 
 

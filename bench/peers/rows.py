@@ -35,6 +35,7 @@ WORKLOADS = {
         Workload("latency", "latency", 200, 10, "ms"),
         Workload("threads", "drain", 20_000, 300, kind="threads"),
         Workload("short", "drain", 20_000, 300, kind="short"),
+        Workload("keys", "drain", 20_000, 200, kind="keys"),
         Workload("everything", "drain", 20_000, 200, kind="everything"),
         Workload("late", "lateness", 1_000_000, 1_000, "ms"),
     )

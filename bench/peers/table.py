@@ -15,6 +15,7 @@ NAMES = {
     "latency": "enqueue to first line",
     "threads": "drain, sync handlers",
     "short": "drain, 1 ms handlers",
+    "keys": "drain, typed, tagged, keyed",
     "everything": "drain, everything on",
     "late": "lateness of due jobs",
 }

@@ -1,7 +1,7 @@
 """duly, through its public interface: what a user would write, with the defaults that a user gets.
 
-Plain: an async no-op. Threads: a `def`. Short: 1 ms of waiting. Everything: typed arguments, tags, a unique key, a
-step.
+Plain: an async no-op. Threads: a `def`. Short: 1 ms of waiting. Keys: typed arguments, tags, a unique key. Everything:
+the same and a step.
 """
 
 import asyncio
@@ -52,6 +52,11 @@ class Order:
 
 
 @jobs.task(unique="order:{name}")
+async def keys(name: str, order: Order) -> None:  # noqa: ARG001  # it is in the key
+    record(order.number)
+
+
+@jobs.task(unique="order:{name}")
 async def everything(job: Job, name: str, order: Order) -> int:  # noqa: ARG001  # it is in the key
     record(order.number)
     return await job.astep("count", lambda: sum(line.pieces for line in order.lines))
@@ -61,6 +66,7 @@ LIVE = ("ready", "blocked", "claimed")
 PLACED = datetime(2026, 1, 1, tzinfo=UTC)
 LINES = [Line("pencil", 2), Line("paper", 500)]
 TASKS: dict[str, Task[[float], Any]] = {"plain": plain, "threads": threads, "short": short}
+ORDERS: dict[str, Task[[str, Order], Any]] = {"keys": keys, "everything": everything}
 
 
 class Duly(Adapter):
@@ -79,8 +85,8 @@ class Duly(Adapter):
         self.task.enqueue(number)
 
     def enqueue_many(self, numbers: Sequence[float]) -> None:
-        if kind() == "everything":
-            tagged = everything.using(tags=["customer:7", "bench"])
+        if kind() in ORDERS:
+            tagged = ORDERS[kind()].using(tags=["customer:7", "bench"])
             jobs.enqueue_many(tagged.draft(str(number), Order(number, PLACED, LINES)) for number in numbers)
         else:
             jobs.enqueue_many(self.task.draft(number) for number in numbers)
