@@ -120,6 +120,16 @@ create table {schema}.schedule (
 );
 create index schedule_next on {schema}.schedule (next_at, name);
 
+create table {schema}.load_sample (
+    at timestamptz primary key,
+    commits bigint not null,
+    written bigint not null,
+    wal bigint not null,
+    own_statements bigint,
+    own_wal bigint,
+    own_written bigint not null
+);
+
 -- include: functions/exchanged_2.sql
 -- include: functions/key_of_1.sql
 -- include: functions/key_digest_1.sql
@@ -145,10 +155,14 @@ create index schedule_next on {schema}.schedule (next_at, name);
 -- include: functions/claim_lanes_2.sql
 -- include: functions/claim_parked_2.sql
 -- include: functions/exchange_2.sql
+-- include: functions/enqueue_one_1.sql
+-- include: functions/enqueue_alike_1.sql
 -- include: functions/enqueue_2.sql
 -- include: functions/abandon_unknown_2.sql
 -- include: functions/free_left_keys_1.sql
 -- include: functions/rekey_waiting_1.sql
+-- include: functions/keep_load_1.sql
+-- include: functions/keep_sample_2.sql
 -- include: functions/sweep_2.sql
 -- include: functions/forget_jobs_2.sql
 -- include: functions/forget_old_keys_1.sql
@@ -158,6 +172,10 @@ create index schedule_next on {schema}.schedule (next_at, name);
 -- include: functions/redrive_2.sql
 -- include: functions/report_2.sql
 -- include: functions/lookup_2.sql
+-- include: functions/count_ready_1.sql
+-- include: functions/count_scheduled_1.sql
+-- include: functions/count_blocked_1.sql
+-- include: functions/count_dead_1.sql
 -- include: functions/ask_cancel_2.sql
 -- include: functions/cancel_1.sql
 -- include: functions/answer_1.sql
