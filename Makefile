@@ -15,7 +15,7 @@ GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help setup demo dev test test-long test-previous check format generate typing docs scenarios mutants drill drill-short \
-	bench bench-peers bench-short soak soak-short ci ci-long clean
+	bench bench-flat bench-peers bench-short soak soak-short ci ci-long clean
 
 help: ## Lists every target
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,8 +85,12 @@ bench-peers: services ## The same beside other queues, each installed for it (PE
 	bench/peers/setup.sh
 	$(BIN)/python -m bench.peers.run --peers '$(or $(PEERS),all)' $(options)
 
+bench-flat: services ## Does PostgreSQL stay as fast under old snapshots, millions of jobs and their retention? (options=…)
+	$(BIN)/python -m bench.flat $(options)
+
 bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python -m bench.peers.run --once
+	$(BIN)/python -m bench.flat --once
 
 soak: services ## Runs 4,000 jobs/s on PostgreSQL and 1,500/s on SQLite for 30 minutes each (minutes=N: so many)
 	$(BIN)/python -m bench.soak $(if $(minutes),--minutes $(minutes))
