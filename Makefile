@@ -88,8 +88,14 @@ bench-peers: services ## The same beside other queues, each installed for it (PE
 bench-flat: services ## Does PostgreSQL stay as fast under old snapshots, millions of jobs and their retention? (options=…)
 	$(BIN)/python -m bench.flat $(options)
 
+bench-beside: services ## Measures what the application in the same database feels, NOTIFY, PgBouncer, and a far database
+	$(BIN)/python -m bench.beside
+	$(BIN)/python -m bench.remote
+
 bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python -m bench.peers.run --once
+	$(BIN)/python -m bench.beside --once
+	$(BIN)/python -m bench.remote --once
 	$(BIN)/python -m bench.flat --once
 
 soak: services ## Runs 4,000 jobs/s on PostgreSQL and 1,500/s on SQLite for 30 minutes each (minutes=N: so many)
