@@ -15,7 +15,7 @@ GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help setup demo dev test test-long test-previous check format generate typing docs scenarios mutants drill drill-short \
-	bench bench-flat bench-peers bench-short soak soak-short ci ci-long clean
+	bench bench-beside bench-flat bench-peers bench-short soak soak-short ci ci-long clean
 
 help: ## Lists every target
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
