@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One column: what the harness does, how often, and what is asked of the adapter for it."""
+    """One column: what the harness does, how often, how often with --once (0: not at all), and by which handler."""
 
     name: str
     does: str
@@ -30,12 +30,12 @@ WORKLOADS = {
         Workload("bulk", "bulk", 50_000, 1_000),
         Workload("drain", "drain", 20_000, 500),
         # Long enough for the start of the second process not to matter, and the same for one to compare with.
-        Workload("long", "drain", 60_000, 500),
+        Workload("long", "drain", 60_000, 0),
         Workload("two", "drain", 60_000, 500, processes=2),
         Workload("latency", "latency", 200, 10, "ms"),
         Workload("threads", "drain", 20_000, 300, kind="threads"),
         Workload("short", "drain", 20_000, 300, kind="short"),
-        Workload("keys", "drain", 20_000, 200, kind="keys"),
+        Workload("keys", "drain", 20_000, 0, kind="keys"),
         Workload("everything", "drain", 20_000, 200, kind="everything"),
         Workload("late", "lateness", 1_000_000, 1_000, "ms"),
     )

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -31,17 +32,17 @@ GRACE = 120.0
 
 
 class Session:
-    """One run of the bench: what is missing is said once, what has failed is not tried again."""
+    """One run of the bench: what is missing is said once, what has failed twice is given up."""
 
     def __init__(self, servers: Servers, options: argparse.Namespace) -> None:
         self.servers, self.options = servers, options
         self.results: list[Result] = []
-        self._out: set[tuple[str, str]] = set()
+        self._failures: Counter[tuple[str, str]] = Counter()
         self._missing: set[str] = set()
 
     def measure(self, row: Row, workload: Workload) -> None:
         """One run of one workload; its result, or its failure, is added."""
-        if row.name in self._missing or (row.name, workload.name) in self._out:
+        if row.name in self._missing or self._failures[row.name, workload.name] > 1:
             return
         try:
             interpreter = python_of(row)
@@ -52,7 +53,7 @@ class Session:
             say(f"{row.name} is left out: {missing}")
             return
         if result.error:
-            self._out.add((row.name, workload.name))
+            self._failures[row.name, workload.name] += 1
             say(f"{row.name} {workload.name} FAILED: {result.error}")
         else:
             say(f"{row.name} {workload.name}: {table.number(result.figures['value'])} {workload.unit}")
@@ -142,7 +143,7 @@ def work_of(rows: Iterable[Row], options: argparse.Namespace) -> list[tuple[Row,
     """Each workload through all rows, so that what is compared is measured close together."""
     wanted = options.workloads.split(",") if options.workloads else list(WORKLOADS)
     if options.once:
-        wanted.remove("long")
+        wanted = [name for name in wanted if WORKLOADS[name].once]
     rows = list(rows)
     return [(row, WORKLOADS[name]) for name in wanted for row in rows if name in row.workloads]
 

@@ -91,17 +91,13 @@ class Servers:
             shutil.rmtree(folder, ignore_errors=True)
 
     def version(self, server: str) -> str:
-        """As the server itself says it; empty when it was not started."""
+        """For the header; empty when it was not started."""
         if server == "postgres" and self._postgres.running:
             return f"PostgreSQL {self._postgres.execute('SHOW server_version')[0][0]}"
         if server not in self._urls:
             return ""
-        command = {
-            "redis": ["redis-server", "--version"],
-            "beanstalk": ["beanstalkd", "-v"],
-            "rabbit": ["dpkg-query", "-W", "rabbitmq-server"],
-        }[server]
-        return " ".join(subprocess.run(command, capture_output=True, text=True).stdout.split())[:60]
+        command = ["dpkg-query", "-W", "-f", "${Package} ${Version}", PACKAGES[server]]
+        return subprocess.run(command, capture_output=True, text=True).stdout or PACKAGES[server]
 
     def _start_postgres(self) -> None:
         if self._postgres.running:

@@ -132,7 +132,7 @@ def notes(results: Results) -> str:
             if jobs:
                 lines.append(f"- {row}: {jobs:,.0f} jobs {words}")
     lines += [
-        f"- {failure.row}, {NAMES[failure.workload]}: FAILED: {failure.error.splitlines()[0][:200]}"
+        f"- {failure.row}, {NAMES[failure.workload]}: FAILED: ...{failure.error[-200:]}"
         for failure in results.failed()
     ]
     return "\n".join(lines)

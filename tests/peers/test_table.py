@@ -80,7 +80,7 @@ def test_a_failed_run_counts_in_no_median_and_is_said() -> None:
     text = report(results, ["machine: a small one"])
 
     assert results.median("pgqueuer", "drain") == 100
-    assert "pgqueuer, drain, one process: FAILED: the worker ended with 1" in text
+    assert "pgqueuer, drain, one process: FAILED: ...the worker ended with 1" in text
 
 
 def test_the_table_of_targets_shows_both_medians_the_ratio_and_the_bound() -> None:

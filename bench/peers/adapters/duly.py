@@ -5,7 +5,6 @@ the same and a step.
 """
 
 import asyncio
-import contextlib
 import os
 import sqlite3
 import sys
@@ -74,10 +73,13 @@ class Duly(Adapter):
 
     def open(self) -> None:
         jobs.store.schema.migrate()
+        self.connection: sqlite3.Connection | psycopg.Connection
         if server() == "sqlite":
+            self.connection = sqlite3.connect(url().removeprefix("sqlite:///"))
             journal = jobs.store.inspection.describe()["journal"]
             self.settings = f"journal {journal}, synchronous=FULL; default slots, finished jobs kept"
         else:
+            self.connection = psycopg.connect(url(), autocommit=True)
             self.settings = "psycopg, synchronous_commit on; default slots, finished jobs kept"
         self.task = TASKS.get(kind(), plain)
 
@@ -96,15 +98,15 @@ class Duly(Adapter):
 
     def unfinished(self) -> int:
         """From the tables themselves, as for the other queues: the counts for people may be estimates."""
-        if server() == "sqlite":
-            with contextlib.closing(sqlite3.connect(url().removeprefix("sqlite:///"))) as file:
-                counts = [file.execute(f"SELECT count(*) FROM duly_{table}").fetchall()[0] for table in LIVE]
+        if isinstance(self.connection, sqlite3.Connection):
+            counts = [
+                self.connection.execute(f"SELECT count(*) FROM duly_{table}").fetchall()[0] for table in LIVE
+            ]
         else:
-            with psycopg.connect(url()) as connection:
-                counts = [
-                    connection.execute(f"SELECT count(*) FROM duly.{table}".encode()).fetchall()[0]
-                    for table in LIVE
-                ]
+            counts = [
+                self.connection.execute(f"SELECT count(*) FROM duly.{table}".encode()).fetchall()[0]
+                for table in LIVE
+            ]
         return sum(count for (count,) in counts)
 
     def worker(self) -> list[str]:
