@@ -151,14 +151,13 @@ class LoopGroup:
                 floor.on_end(attempt)
                 continue
             began = self._start(attempt, slot)
-            if isinstance(began, float):
-                now = began
-            else:
-                if waiting:
-                    # Its slot is taken from now on.
+            if not isinstance(began, float):
+                if waiting and self._idle:
+                    # This slot is taken from now on.
                     self._wake()
-                now = await self._go_on(attempt, slot, began)
-            if now >= burst_ends and not slot.abandoned:
+                # The loop turned meanwhile.
+                burst_ends = await self._go_on(attempt, slot, began) + _BURST
+            elif began >= burst_ends and not slot.abandoned:
                 await _turn()
                 burst_ends = floor.clock() + _BURST
 
