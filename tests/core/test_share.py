@@ -91,7 +91,8 @@ def test_without_pg_stat_statements_rows_tell() -> None:
 
     assert shares(blind) == (
         "the queue's share: unknown of 340 commits/s, unknown of 1,024 KiB/s of WAL, 50% of 2,000 rows/s written, "
-        "6 of 97 connections (12 in use); pg_stat_statements would tell the unknown ones"
+        "6 of 97 connections (12 in use); the unknown ones need pg_stat_statements, and pg_read_all_stats for the "
+        "schema's owner"
     )
     assert advice(blind, 20.0) == ["it needs neither a broker nor a database of its own, as far as rows tell"]
     assert advice(replace(blind, own_written_per_s=12_000.0, written_per_s=13_000.0), 20.0) == [

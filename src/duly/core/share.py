@@ -110,7 +110,9 @@ def shares(load: DatabaseLoad) -> str:
     if load.span is None:
         return f"{text}; commits and WAL are known once a worker has run for a minute"
     if load.own_commits_per_s is None:
-        return f"{text}; pg_stat_statements would tell the unknown ones"
+        return (
+            f"{text}; the unknown ones need pg_stat_statements, and pg_read_all_stats for the schema's owner"
+        )
     return text
 
 

@@ -87,6 +87,30 @@ def test_pg_stat_statements_tells_our_commits_and_our_wal(told_server: PostgresS
     assert 0 < found.own_wal_per_s < found.wal_per_s
 
 
+def test_statements_that_the_owner_may_not_see_leave_our_part_unknown(told_server: PostgresServer) -> None:
+    with told_server.database() as url:
+        name = url.rsplit("/", 1)[1]
+        told_server.execute("create extension pg_stat_statements", database=name)
+        told_server.execute(f"create role owner_{name} login")
+        told_server.execute(f"grant all on database {name} to owner_{name}")
+        told_server.execute("grant all on schema public to public", database=name)
+        own_url = told_server.url(name, user=f"owner_{name}")
+        migrate(own_url)
+        told_server.execute("select 'of somebody else'", database=name)
+
+        hidden = load_of(own_url, jobs=1, rows=1)
+        told_server.execute(f"grant pg_read_all_stats to owner_{name}")
+        told_server.execute("drop table basket", database=name)
+        told_server.execute("truncate duly.load_sample", database=name)
+        told_server.execute("delete from duly.sweep", database=name)
+        seen = load_of(own_url, jobs=1, rows=1)
+
+    assert hidden.own_commits_per_s is None
+    assert hidden.own_wal_per_s is None
+    assert seen.own_commits_per_s is not None
+    assert seen.own_commits_per_s > 0
+
+
 def test_an_extension_that_the_server_has_not_loaded_is_as_good_as_absent(
     url: str, postgres: PostgresServer
 ) -> None:

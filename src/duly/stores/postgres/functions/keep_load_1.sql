@@ -1,6 +1,6 @@
 -- A reading of what the database and the queue in it have used so far, for what `status` says of the queue's share: at most
--- one in 30 s, kept for 2 h. Statements and WAL of ours come from pg_stat_statements, null without it; a statement of ours is
--- one that names this schema. All counters only grow, until somebody resets the statistics.
+-- one in 30 s, kept for 2 h. Statements and WAL of ours come from pg_stat_statements, null without it or without the right to
+-- see all of it; a statement of ours is one that names this schema. Counters only grow, until somebody resets statistics.
 -- Lock: none (the sweep's turn). Index: load_sample_pkey, sweep_pkey. Differs: PostgreSQL only.
 create function {schema}.keep_load_1(p_now timestamptz) returns void
 language plpgsql as $$
@@ -19,9 +19,13 @@ begin
       from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'pg_stat_statements';
     if v_home is not null then
         begin
-            execute format('select sum(s.calls), sum(s.wal_bytes) from %I.pg_stat_statements s join pg_database d on d.oid = s.dbid
-                             where s.toplevel and d.datname = current_database() and strpos(s.query, $1) > 0', v_home)
-               into v_statements, v_wal using '{schema}.';
+            -- Where others' statements are hidden from the owner of this schema, what of all is ours is not known.
+            execute format('select case when not bool_or(s.query = $2) then coalesce(sum(s.calls) filter (where o.ours), 0) end,
+                                   case when not bool_or(s.query = $2) then coalesce(sum(s.wal_bytes) filter (where o.ours), 0) end
+                              from %I.pg_stat_statements s join pg_database d on d.oid = s.dbid
+                             cross join lateral (select strpos(s.query, $1) > 0 as ours) o
+                             where s.toplevel and d.datname = current_database()', v_home)
+               into v_statements, v_wal using '{schema}.', '<insufficient privilege>';
         exception when others then
             -- Created, but not loaded by the server, or of a release without these columns: as good as absent.
             v_statements := null;
