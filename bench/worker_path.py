@@ -3,7 +3,7 @@
 The double answers every exchange at once from prepared jobs and keeps nothing, so that what is left is duly's own:
 claim to slot, arguments, handler, end, acknowledgement. Prints one line per part:
 
-    python bench/worker_path.py                      all parts
+    python bench/worker_path.py                      all parts but memory
     python bench/worker_path.py --parts async,wake   some of them
     python bench/worker_path.py --profile async      where the time goes, by cProfile of every thread
 
@@ -45,6 +45,7 @@ from duly.core.lifecycle import Outcome
 from duly.stores.open import open_store
 from duly.worker.embedded import Embedded
 from duly.worker.options import WorkerOptions
+from duly.worker.process import resident
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 ARGS = {
@@ -239,6 +240,25 @@ def wake(options: argparse.Namespace) -> Line:
     )
 
 
+def memory(options: argparse.Namespace) -> Line:
+    """Resident memory of this process, idle and after each of two rounds of `--many` jobs."""
+    sizes = []
+    with standing(options.trip) as double, working(options.loop):
+        time.sleep(0.5)
+        sizes.append(resident(0))
+        began = time.process_time()
+        for round_ in range(2):
+            for first in range(0, options.many, 5000):
+                feed(double.jobs, claimed("noop", 5000, 1 + round_ * options.many + first))
+                double.ring()
+                if not double.jobs.done.wait(300):
+                    raise SystemExit("memory: the worker stands still")
+            sizes.append(resident(0))
+        cpu = (time.process_time() - began) / options.many / 2 * 1e6
+    words = ", ".join(f"{size / 2**20:.1f}" for size in sizes)
+    return Line(cpu, cpu, f"{words} MiB resident: idle, after {options.many:,}, after as many again")
+
+
 def enqueues(call: Callable[[], object], most: int, each: int = 1) -> Callable[[argparse.Namespace], Line]:
     def measure(options: argparse.Namespace) -> Line:
         cpu = []
@@ -273,6 +293,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Line]] = {
     "threads": drain("plain"),
     "1ms": drain("pause"),
     "wake": wake,
+    "memory": memory,
     "enqueue": enqueues(lambda: noop.enqueue(1.5), 20_000),
     "enqueue-typed": enqueues(lambda: typed.enqueue(7, "Ada", [1.5, 2.5, 3.5], WHEN), 20_000),
     "enqueue-using": enqueues(
@@ -318,14 +339,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--parts", default=",".join(PARTS), help="of " + ", ".join(PARTS))
+    parser.add_argument(
+        "--parts", default=",".join(part for part in PARTS if part != "memory"), help="of " + ", ".join(PARTS)
+    )
     parser.add_argument("--jobs", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--many", type=int, default=1_000_000, help="jobs in a round of the part memory")
     parser.add_argument("--wakes", type=int, default=300)
     parser.add_argument("--trip", type=float, default=0.002, help="seconds that one exchange takes")
     parser.add_argument("--loop", choices=("uvloop", "asyncio"), default="uvloop")
     parser.add_argument("--profile", metavar="PART")
+    parser.add_argument("--once", action="store_true", help="a little of each part, to see that it runs")
     options = parser.parse_args()
+    if options.once:
+        options.rounds, options.jobs, options.wakes, options.many = 1, 500, 5, 5000
+        options.parts = ",".join(PARTS)
     if options.profile:
         with profiled(True):
             PARTS[options.profile](options)
