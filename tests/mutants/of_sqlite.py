@@ -315,8 +315,8 @@ TIMES = [
     ),
     Mutant(
         QUERIES + "insert_completed.sql",
-        "max(c.claimed_at, cast(ended.value as integer))",
-        "cast(ended.value as integer)",
+        "max(c.claimed_at, cast(",
+        "max(0, cast(",
         "no job starts before it was claimed",
         ("ending",),
     ),

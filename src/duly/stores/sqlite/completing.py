@@ -23,8 +23,8 @@ def complete(session: Session, incarnation: int, ended: Sequence[Ended]) -> set[
     now = session.now
     asked: dict[JobId, str] = {}
     for end in ended:
-        if (result := _plain_result(end)) is not None and end.elapsed is not None:
-            asked[end.id] = f"{now - span(end.elapsed)} {result}"
+        if (result := _plain_result(end)) is not None:
+            asked[end.id] = f" {result}" if end.elapsed is None else f"{now - span(end.elapsed)} {result}"
     if not asked:
         return set()
     text = msgspec.json.encode(asked).decode()

@@ -454,6 +454,19 @@ def a_bad_end_alone_leaves_its_job_running(bench: Bench) -> None:
     assert bench.end(worker, ended(claimed, Event.complete, note="result not storable")) == {(id, 1)}
 
 
+def every_end_by_a_stranger_is_refused(bench: Bench) -> None:
+    holder, stranger = bench.worker(), bench.worker()
+    id = bench.put()
+    claimed = bench.claim_one(holder)
+
+    for event in USUAL:
+        assert bench.end(stranger, ended(claimed, event)) == frozenset(), event
+
+    assert (bench.row(id).state, bench.row(id).incarnation) == (State.running, holder)
+    assert bench.end(holder, ended(claimed, Event.complete)) == {(id, 1)}
+    assert bench.row(id).incarnation == holder
+
+
 def an_end_past_the_deadline_counts_while_nobody_took_the_job_back(bench: Bench) -> None:
     worker = bench.worker(timeout=SECOND)
     id = bench.put()
