@@ -35,6 +35,28 @@ FAR_AWAY = 3600.0
 WARM_UP = -1.0
 
 
+class Meter:
+    """Jobs a second since it was made, and what a process and the servers used for them."""
+
+    def __init__(self, process: int, servers: list[int]) -> None:
+        self._process, self._servers = process, servers
+        self._used = processor_seconds([process]), processor_seconds(servers)
+        self._began = time.perf_counter()
+
+    def figures(self, jobs: int) -> Figures:
+        """`client` is whoever is measured: the process that enqueues, or the worker."""
+        elapsed = time.perf_counter() - self._began
+        client = processor_seconds([self._process]) - self._used[0]
+        server = processor_seconds(self._servers) - self._used[1]
+        return {
+            "value": jobs / elapsed,
+            "client_cores": client / elapsed,
+            "server_cores": server / elapsed,
+            "client_us": client / jobs * 1e6,
+            "server_us": server / jobs * 1e6,
+        }
+
+
 class Measurement:
     """One adapter, its worker process and the log that its handlers write."""
 
@@ -61,15 +83,15 @@ class Measurement:
         """One call per job, from one process, nothing else going on."""
         numbers = [float(number) for number in range(self.count)]
         self._send(numbers[:1])
-        began = time.perf_counter()
+        meter = Meter(os.getpid(), self.servers)
         self._send(numbers[1:])
-        return {"value": (self.count - 1) / (time.perf_counter() - began)}
+        return meter.figures(self.count - 1)
 
     def bulk(self) -> Figures:
         numbers = [float(number) for number in range(self.count)]
-        began = time.perf_counter()
+        meter = Meter(os.getpid(), self.servers)
         self.settle(self.adapter.enqueue_many(numbers))
-        return {"value": self.count / (time.perf_counter() - began)}
+        return meter.figures(self.count)
 
     def _send(self, numbers: Sequence[float], pause: float = 0.0, stamp: bool = False) -> None:
         """One by one; with a pause each at its time; with a stamp each carries the time of its call."""
@@ -106,25 +128,19 @@ class Measurement:
         self._fill()
         with self._worker() as worker:
             self._await(worker, 1)
-            seen, began = time.time(), time.monotonic()
-            used = processor_seconds([worker.pid]), processor_seconds(self.servers)
+            meter, began = Meter(worker.pid, self.servers), time.monotonic()
             self._await(worker, self.count)
             while (left := self._unfinished()) and time.monotonic() - began < self.patience:
                 time.sleep(0.002)
-            ended, elapsed = time.time(), time.time() - seen
-            used = (
-                processor_seconds([worker.pid]) - used[0],
-                processor_seconds(self.servers) - used[1],
-            )
+            ended, figures = time.time(), meter.figures(self.count)
         times, numbers = self._recorded()
         if not self.adapter.countable:
             ended = max(times)
         return {
+            **figures,
             "value": self.count / (ended - min(times)),
             "again": len(numbers) - len(set(numbers)),
             "left": left,
-            "worker_cores": used[0] / elapsed,
-            "server_cores": used[1] / elapsed,
         }
 
     def latency(self) -> Figures:

@@ -74,20 +74,19 @@ def peers(results: Results) -> str:
     lines = [
         (
             "| row | version | one a call, /s | bulk, /s | drain, /s | latency p50 / p95 / p99, ms "
-            "| cores: worker, server | runs |"
+            "| drain, worker and server: cores | µs a job | runs |"
         ),
-        "|---|---|--:|--:|--:|--:|--:|--:|",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in results.rows():
         first = results.first(row)
-        cores = [results.median(row, "drain", figure) for figure in ("worker_cores", "server_cores")]
-        busy = ", ".join("-" if core is None else f"{core:.2f}" for core in cores)
         cells = [
             row + ("" if first.acknowledges else " (no ack)"),
             first.version,
             *(_with_spread(results, row, workload) for workload in SHARED[:3]),
             _percentiles(results, row, "latency"),
-            busy,
+            _both(results, row, "client_cores", "server_cores", "{:.2f}"),
+            _both(results, row, "client_us", "server_us", "{:.0f}"),
             str(max(len(results.values(row, workload)) for workload in WORKLOADS)),
         ]
         lines.append(f"| {' | '.join(cells)} |")
@@ -100,6 +99,11 @@ def _with_spread(results: Results, row: str, workload: str) -> str:
         return "-" if workload in ROWS[row].workloads else "none"
     middle = number(results.median(row, workload) or 0)
     return middle if len(values) == 1 else f"{middle} ({number(min(values))}-{number(max(values))})"
+
+
+def _both(results: Results, row: str, of_client: str, of_server: str, form: str) -> str:
+    found = [results.median(row, "drain", figure) for figure in (of_client, of_server)]
+    return ", ".join("-" if value is None else form.format(value) for value in found)
 
 
 def _percentiles(results: Results, row: str, workload: str) -> str:
