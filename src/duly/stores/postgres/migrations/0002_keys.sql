@@ -172,6 +172,8 @@ create table {schema}.load_sample (
 -- include: functions/redrive_2.sql
 -- include: functions/report_2.sql
 -- include: functions/lookup_2.sql
+-- include: functions/ids_before_1.sql
+-- include: functions/ids_after_1.sql
 -- include: functions/count_ready_1.sql
 -- include: functions/count_scheduled_1.sql
 -- include: functions/count_blocked_1.sql
