@@ -90,6 +90,12 @@ def test_people_get_a_table_with_the_limit_beside_each_rate() -> None:
     assert len(lines(LOCAL, quiet=True)) == 4
 
 
+def test_what_check_would_say_of_the_database_is_said_here_too() -> None:
+    told = lines(replace(LOCAL, warnings=("autovacuum is off",)), quiet=False)
+
+    assert click.unstyle(told[-1]) == "warning: autovacuum is off"
+
+
 def test_a_drain_counts_between_its_warm_up_and_its_last_job() -> None:
     slow_start = [(0.0, number * 0.5, 0.0) for number in range(10)]
     steady = [(0.0, 5.0 + number * 0.01, number * 0.005) for number in range(90)]

@@ -72,6 +72,8 @@ class Report(Struct, frozen=True):
     """Average number of processes that wanted a core while it ran."""
     spread: float
     """The widest scatter of any rate: half the distance of its quartiles, as a share of its median."""
+    warnings: tuple[str, ...] = ()
+    """What `duly check` says of this database: much of it makes a queue slow."""
 
 
 def bounds(report: Report) -> str:

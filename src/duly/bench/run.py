@@ -87,6 +87,7 @@ def _measure(probe: Probe, settings: Settings, plan: Plan, say: Say, folder: Pat
         app.client.call(app.store.schema.migrate)
         facts = {**app.client.call(app.store.inspection.describe), "where": without_password(settings.url)}
         start = partial(worker, url=probe.url, schema=probe.schema, settings=settings)
+        warnings = tuple(app.client.call(app.store.inspection.warnings))
         say("enqueue to start: one job at a time, an idle worker")
         records = folder / "latency"
         with start(folder / "first", records) as idle:
@@ -115,6 +116,7 @@ def _measure(probe: Probe, settings: Settings, plan: Plan, say: Say, folder: Pat
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         load=os.getloadavg()[0],
         spread=max(pace.spread for pace in paces.values()),
+        warnings=warnings,
     )
 
 

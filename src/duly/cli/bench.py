@@ -63,6 +63,7 @@ def lines(report: Report, *, quiet: bool) -> list[str]:
 
     rows = list(_rows(report))
     text = ["", *_table(rows), "", bounds(report), *(f"But {doubt}." for doubt in doubts(report))]
+    text += [click.style("warning:", fg="yellow", bold=True) + f" {warning}" for warning in report.warnings]
     return _table(rows, heading=False) if quiet else text
 
 
