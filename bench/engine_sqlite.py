@@ -40,6 +40,7 @@ def per_job(name: str, work: Callable[[], int]) -> Figures:
 def open_store(folder: Path, journal: str) -> Any:
     from duly.stores.sqlite.store import SQLiteStore
 
+    folder.mkdir(exist_ok=True)
     store = SQLiteStore(folder / f"{journal}.db", journal=journal)  # type: ignore[arg-type]
     store.schema.migrate()
     return store

@@ -16,6 +16,9 @@ from duly.stores.sqlite.times import span
 from duly.stores.sqlite.transport import as_text
 
 _FIRST: Final = 1
+# Reading a member from its class runs Python code before 3.12.
+_COMPLETE: Final = Event.complete
+_COMPLETED: Final = State.completed
 
 
 def complete(session: Session, incarnation: int, ended: Sequence[Ended]) -> set[tuple[JobId, int]]:
@@ -54,8 +57,8 @@ def _plain_result(end: Ended) -> str | None:
     """The result of such an end, "" without one; None for an end of another kind."""
     if (
         end.run != _FIRST
-        or end.event is not Event.complete
-        or end.to is not State.completed
+        or end.event is not _COMPLETE
+        or end.to is not _COMPLETED
         or end.counters != UNTOUCHED
         or end.reason is not None
         or end.note is not None

@@ -34,6 +34,8 @@ from duly.stores.sqlite.times import from_micros, maybe_span, span, to_micros
 from duly.stores.sqlite.transport import texts_of
 from duly.stores.sqlite.waiting import BLOCKED, READY, SCHEDULED, jobs_of, subject_of, take
 
+# Reading a member from its class runs Python code before 3.12.
+_CREATED: Final = Outcome.created
 # In all but these two jobs of a group are alike, and so are their rows.
 _SHAPE: Final = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in {"args", "holder"}))
 # From so many on one statement for all of them is the faster way.
@@ -252,7 +254,7 @@ def _store_alike(session: Session, jobs: Sequence[NewJob], first: int, args: str
         session.run("insert_scheduled_alike", run_at=run_at, **place)
     session.rings = True
     due = None if run_at is None else from_micros(run_at)
-    return [Stored(JobId(id), Outcome.created, due) for id in range(first, last + 1)]
+    return [Stored(JobId(id), _CREATED, due) for id in range(first, last + 1)]
 
 
 def _store(session: Session, jobs: Sequence[tuple[int, NewJob]]) -> list[Stored]:
@@ -280,7 +282,7 @@ def _store(session: Session, jobs: Sequence[tuple[int, NewJob]]) -> list[Stored]
             ready.append((lane, job.priority, id, id, task, 0, 0, 0, 0, 0, expires_at, now))
         else:
             scheduled.append((id, run_at, lane, task, job.priority, 0, 0, 0, 0, 0, expires_at))
-        stored.append(Stored(JobId(id), Outcome.created, None if run_at is None else from_micros(run_at)))
+        stored.append(Stored(JobId(id), _CREATED, None if run_at is None else from_micros(run_at)))
     session.tuples("insert_job", plain)
     if rich:
         _store_rich(session, rich)

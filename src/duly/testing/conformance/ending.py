@@ -54,6 +54,18 @@ def a_final_row_says_when_its_last_attempt_started(bench: Bench) -> None:
     assert [bench.row(id).started_at for id in (done, dead)] == [NOON + MINUTE] * 2
 
 
+def no_attempt_starts_before_its_claim_whatever_the_workers_clock_says(bench: Bench) -> None:
+    worker = bench.worker()
+    done, dead = bench.put_many(2)
+    bench.clock.advance(MINUTE)
+    first, second = bench.claim(worker, 2)
+    bench.clock.advance(MINUTE)
+
+    bench.end(worker, ended(first, Event.complete, elapsed=HOUR), ended(second, Event.bury, elapsed=HOUR))
+
+    assert [bench.row(id).started_at for id in (done, dead)] == [NOON + MINUTE] * 2
+
+
 def a_job_completed_in_its_first_run_leaves_no_attempt_record(bench: Bench) -> None:
     worker = bench.worker()
     id = bench.put()
