@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.flatness.report import Report, machine
-from bench.flatness.server import server
+from bench.flatness.server import children_of, cpu_of, server
 from bench.peers.machine import Others
 from bench.soaking.fleet import Producers, Worker
 from bench.soaking.ledger import MINUTE, Account, Ledger, quantile
@@ -102,6 +102,7 @@ class Soak:
                 self._watch(worker, producers, ledger, began)
                 told = producers.told()
                 self._settle(worker, ledger, sum(int(one["created"]) for one in told))
+                self._say_cpu(told, worker, ledger.done)
             finally:
                 producers.stop()
                 worker.stop()
@@ -152,6 +153,22 @@ class Soak:
                 last, until = ledger.done, time.monotonic() + PATIENCE / 10
             worker.check()
             time.sleep(0.5)
+
+    def _say_cpu(self, told: list[dict[str, float]], worker: Worker, done: int) -> None:
+        """What a job has cost, starts of processes included, and how many cores that makes at this rate."""
+        spent = {"producers": sum(one["cpu"] for one in told), "workers": worker.cpu}
+        for pid in self.options.servers:
+            spent["PostgreSQL"] = cpu_of(pid, children=True) + sum(
+                cpu_of(child) for child in children_of(pid)
+            )
+        each = {name: seconds / max(1, done) * 1e6 for name, seconds in spent.items()}
+        self.report.say(
+            "CPU of a job: "
+            + ", ".join(f"{name} {one:.0f} µs" for name, one in each.items())
+            + f"; at {self.rate:,.0f} jobs/s that is {sum(each.values()) * self.rate / 1e6:.2f} cores."
+        )
+        for line in self.scales.dearest(done):
+            self.report.say(line)
 
     def _table(self, ledger: Ledger, told: list[dict[str, float]]) -> None:
         rows, before = [], Minute(0.0, 0, self.rows[0].sizes, [], 0.0)
@@ -252,9 +269,12 @@ def _place(store: str, options: argparse.Namespace) -> Iterator[tuple[str, Scale
             options.servers = []
             yield f"sqlite:///{path}", SQLiteScales(path), where
         return
-    with server(options.postgres) as started, started.database() as url:
+    more = {"shared_preload_libraries": "pg_stat_statements"} if options.statements else {}
+    if options.statements:
+        more["pg_stat_statements.track"] = options.statements
+    with server(options.postgres, **more) as started, started.database() as url:
         options.servers = [started.pid]
-        scales = PostgresScales(url)
+        scales = PostgresScales(url, statements=bool(options.statements))
         try:
             yield url, scales, machine(started)
         finally:
@@ -272,6 +292,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, help="worker processes; 2 on PostgreSQL, 1 on SQLite")
     parser.add_argument("--producers", type=int, default=2, help="producer processes")
     parser.add_argument("--postgres", type=int, default=15, help="major version")
+    parser.add_argument(
+        "--statements", choices=["top", "all"], help="the dearest statements, or those inside functions, too"
+    )
     parser.add_argument("--folder", help="where the SQLite file lies")
     parser.add_argument("--short", action="store_true", help="30 s a store at a low rate; only losses count")
     options = parser.parse_args()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from bench.flatness.server import children_of, resident
+from bench.flatness.server import children_of, cpu_of, resident
 
 
 class Worker:
@@ -51,6 +51,11 @@ class Worker:
             with suppress(OSError):
                 found.append(resident(pid))
         return found
+
+    @property
+    def cpu(self) -> float:
+        """Seconds that all its processes have used."""
+        return cpu_of(self.pid, children=True) + sum(cpu_of(pid) for pid in children_of(self.pid))
 
     def check(self) -> None:
         if self._process.poll() is not None:

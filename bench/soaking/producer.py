@@ -25,6 +25,7 @@ class Producer:
         self.duplicates = 0
         self.calls = 0
         self.latest = 0.0
+        self.cpu = 0.0
         self._before: Draft[object] | None = None
 
     def run(self, began: float, seconds: float, tick: float) -> None:
@@ -72,6 +73,7 @@ def main() -> None:
     try:
         producer.run(options.began, options.seconds, options.tick)
     finally:
+        producer.cpu = time.process_time()
         told = {name: value for name, value in vars(producer).items() if not name.startswith("_")}
         print(json.dumps(told), flush=True)
         jobs.close()

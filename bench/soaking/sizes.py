@@ -18,6 +18,9 @@ _WAITING = """
 select (select count(*) from duly.ready), (select count(*) from duly.scheduled) + (select count(*) from duly.blocked),
        (select count(*) from duly.claimed), (select count(*) from duly.dead)
 """
+_DEAREST = """
+select total_exec_time, calls, wal_bytes::float8, query from pg_stat_statements order by total_exec_time desc limit 15
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,26 @@ class Sizes:
 class Scales(Protocol):
     def weigh(self) -> Sizes: ...
 
+    def dearest(self, jobs: int) -> list[str]:
+        """The statements that took most of the server's time, where that is measured."""
+
 
 class PostgresScales:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, statements: bool = False) -> None:
         self._connection = psycopg.connect(url, autocommit=True)
+        self._statements = statements
+        if statements:
+            self._connection.execute("create extension if not exists pg_stat_statements")
+
+    def dearest(self, jobs: int) -> list[str]:
+        if not self._statements:
+            return []
+        rows = self._connection.execute(_DEAREST).fetchall()
+        return [
+            f"  {spent * 1000 / max(1, jobs):6.1f} µs/job, {calls:9,} calls of {spent / calls:.3f} ms, "
+            f"{wal / max(1, jobs):5.0f} B WAL/job: {' '.join(text.split())[:120]}"
+            for spent, calls, wal, text in rows
+        ]
 
     def weigh(self) -> Sizes:
         tables, keys, dead, wal = self._row(_TABLES)
@@ -88,6 +107,9 @@ class SQLiteScales:
             running,
             letters,
         )
+
+    def dearest(self, jobs: int) -> list[str]:
+        return []
 
     @staticmethod
     def _one(connection: sqlite3.Connection, statement: str) -> int:
