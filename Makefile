@@ -80,6 +80,7 @@ drill-short: services ## The same for about two minutes
 
 bench: services ## Measures duly and the limits of this machine (options='--runs 1 --write docs/performance.md')
 	$(BIN)/python -m bench.peers.run $(options)
+	$(BIN)/python -m bench.latency
 
 bench-peers: services ## The same beside other queues, each installed for it (PEERS=pgqueuer,huey: only those)
 	bench/peers/setup.sh
@@ -94,6 +95,7 @@ bench-beside: services ## Measures what the application in the same database fee
 
 bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python -m bench.peers.run --once
+	$(BIN)/python -m bench.latency --once
 	$(BIN)/python -m bench.beside --once
 	$(BIN)/python -m bench.remote --once
 	$(BIN)/python -m bench.flat --once

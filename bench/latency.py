@@ -80,13 +80,16 @@ def measure(kind: str, url: str, folder: Path, reports: int, resets: int) -> lis
 
 
 def main() -> int:
-    """0 when p99 is within 100 ms for every kind."""
+    """0 when p99 is within 100 ms for every kind, and with --once however late it was."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", help="a fresh PostgreSQL database; default: a new SQLite file")
     parser.add_argument("--reports", type=int, default=10_000)
     parser.add_argument("--resets", type=int, default=200)
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--once", action="store_true", help="a few of each, to see that it runs")
     options = parser.parse_args()
+    if options.once:
+        options.reports, options.resets = 20, 2
     late = False
     print("| handlers | p50 ms | p99 ms | max ms |\n|---|---|---|---|")
     for kind in options.kinds.split(","):
@@ -96,7 +99,7 @@ def main() -> int:
         p99 = found[min(len(found) - 1, int(len(found) * 0.99))]
         late |= p99 > 100
         print(f"| {kind} | {found[len(found) // 2]:.1f} | {p99:.1f} | {found[-1]:.1f} |", flush=True)
-    return 1 if late else 0
+    return 1 if late and not options.once else 0
 
 
 if __name__ == "__main__":
