@@ -5,6 +5,7 @@ that is meant for one never reaches the next.
 """
 
 import asyncio
+import math
 import types
 from collections import deque
 from collections.abc import Coroutine, Generator, Sequence
@@ -155,14 +156,18 @@ class LoopGroup:
                 if waiting and self._idle:
                     # This slot is taken from now on.
                     self._wake()
+                began = await self._go_on(attempt, slot, began)
                 # The loop turned meanwhile.
-                burst_ends = await self._go_on(attempt, slot, began) + _BURST
-            elif began >= burst_ends and not slot.abandoned:
+                burst_ends = began + _BURST
+            if began >= burst_ends and not slot.abandoned:
                 await _turn()
                 burst_ends = floor.clock() + _BURST
 
     def _start(self, attempt: Attempt, slot: Slot) -> float | _Suspended:
-        """Up to the handler's first wait, which most short ones never come to; when it ended, if it did."""
+        """Up to the handler's first wait, which most short ones never come to; when it ended, if it did.
+
+        Infinite where the loop must turn before the next handler.
+        """
         floor, card = self._floor, attempt.card
         try:
             kwargs = read_arguments(attempt)
@@ -199,9 +204,11 @@ class LoopGroup:
 
     def _finish(self, attempt: Attempt, ended: Ended, slot: Slot, now: float) -> float:
         task = slot.task
-        if isinstance(task, asyncio.Task):
+        if isinstance(task, asyncio.Task) and task.cancelling():
             while task.cancelling():
                 task.uncancel()
+            # What this handler did not come to feel waits for the next step of the task: a turn of the loop takes it.
+            now = math.inf
         self._floor.finish(attempt, ended, slot)
         return now
 
