@@ -50,7 +50,9 @@ def open_probe(url: object) -> Probe:
     """A scratch place beside the jobs that a URL leads to, for measuring; nothing is made before its `prepare`."""
     address = parse_url(url)
     if address.kind == "memory":
-        raise UsageError("memory:// has neither disk nor network to measure; give sqlite:///… or postgresql://…")
+        raise UsageError(
+            "memory:// has neither disk nor network to measure; give sqlite:///… or postgresql://…"
+        )
     if address.path is not None:
         from duly.stores.sqlite.probe import SQLiteProbe
 
