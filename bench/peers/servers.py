@@ -70,7 +70,9 @@ class Servers:
 
     def pids_of(self, server: str) -> list[int]:
         """Whose processor time a drain on this server uses."""
-        return self.pids if server == "postgres" else [child.pid for child in self._children]
+        if server == "postgres":
+            return self.pids
+        return [] if server == "sqlite" else [child.pid for child in self._children]
 
     @contextlib.contextmanager
     def place(self, server: str) -> Iterator[tuple[str, Path]]:
