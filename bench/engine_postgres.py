@@ -207,13 +207,15 @@ def main() -> int:
                     found.setdefault((workload, name), []).append(side.run(workload, scale))
         for side in sides.values():
             side.close()
+    print("Medians of the slices (the lowest in brackets).")
     print("| call | tree | backend us/job | client us/job | WAL B/job | jobs/s |\n|---|---|---|---|---|---|")
     for (workload, name), costs in found.items():
-        middle = {key: statistics.median(cost[key] for cost in costs) for key in costs[0]}
-        print(
-            f"| {workload} | {name} | {middle['backend']:.2f} | {middle['client']:.2f} | {middle['wal']:.0f} "
-            f"| {middle['rate']:,.0f} |"
-        )
+        cells = [
+            f"{statistics.median(cost[key] for cost in costs):.2f} ({min(cost[key] for cost in costs):.2f})"
+            for key in ("backend", "client")
+        ]
+        wal, rate = (statistics.median(cost[key] for cost in costs) for key in ("wal", "rate"))
+        print(f"| {workload} | {name} | {' | '.join(cells)} | {wal:.0f} | {rate:,.0f} |")
     for workload in workloads if "that" in trees else ():
         ratios = {
             key: statistics.median(
@@ -223,8 +225,16 @@ def main() -> int:
             )
             for key in ("backend", "client", "wal")
         }
+        lowest = {
+            key: min(cost[key] for cost in found[workload, "this"])
+            / min(cost[key] for cost in found[workload, "that"])
+            for key in ("backend", "client")
+        }
         print(
-            f"{workload}: this / that = " + ", ".join(f"{key} {ratio:.2f}" for key, ratio in ratios.items())
+            f"{workload}: this / that = "
+            + ", ".join(f"{key} {ratio:.2f}" for key, ratio in ratios.items())
+            + "; of the lowest "
+            + ", ".join(f"{key} {ratio:.2f}" for key, ratio in lowest.items())
         )
     return 0
 

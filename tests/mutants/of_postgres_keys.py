@@ -86,9 +86,9 @@ KEYS = [
 
 ENDS = [
     Mutant(
-        FUNCTIONS + "claim_lanes_2.sql",
-        "n.version > j.version and n.until > p_now",
-        "n.version >= j.version and n.until > p_now",
+        FUNCTIONS + "exchange_2.sql",
+        "n.version > j.version and n.until > v_now",
+        "n.version >= j.version and n.until > v_now",
         "an equal version runs",
         ("replacing",),
     ),

@@ -6,6 +6,7 @@ Knows neither connections nor SQL texts.
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from duly.core.defaults import INLINE_PAYLOAD
@@ -20,6 +21,16 @@ _STEPS: Final = 32
 
 # Beyond this PostgreSQL's timestamps end; the functions cap moments at the year 9999.
 _LONGEST: Final = 250_000 * 365.25 * 86_400
+
+_SPECIAL: Final = (
+    "delay", "run_at", "expires", "tags", "holder", "idempotency", "unique", "version", "then", "on_dead", "trigger",
+    "blobs",
+)  # fmt: skip
+_special: Final = attrgetter(*_SPECIAL)
+_NOTHING_SPECIAL: Final = _special(NewJob("", "", b""))
+_kind: Final = attrgetter(
+    "queue", "task", "priority", "timeout", "attempts", "tenant", "correlation_id", *_SPECIAL
+)
 
 queue_key = lru_cache(maxsize=4096)(key_of)
 lane_of_suspects = lru_cache(maxsize=4096)(suspect_key)
@@ -37,6 +48,31 @@ def filled(values: list[T | None], form: Callable[[Iterable[T | None]], str]) ->
 def spans(values: Iterable[timedelta | None]) -> str:
     """Seconds."""
     return words([seconds(value) for value in values])
+
+
+def alike(jobs: Sequence[NewJob], *, now: datetime | None) -> dict[str, Any] | None:
+    """The parameters of enqueue_one_job.sql or enqueue_alike_jobs.sql; None when these jobs are not for those."""
+    job = jobs[0]
+    if _special(job) != _NOTHING_SPECIAL:
+        return None
+    if len(jobs) > 1:
+        kind = _kind(job)
+        if [*map(_kind, jobs)].count(kind) < len(jobs):
+            return None
+    return {
+        "queue": job.queue,
+        "queue_key": queue_key(job.queue),
+        "suspect_key": lane_of_suspects(job.queue),
+        "task": job.task,
+        "task_key": queue_key(job.task),
+        "args": job.args if len(jobs) == 1 else Blobs([job.args for job in jobs]),
+        "priority": job.priority,
+        "timeout": seconds(job.timeout),
+        "attempts": job.attempts,
+        "tenant": job.tenant,
+        "correlation": job.correlation_id,
+        "now": now,
+    }
 
 
 def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict[str, Any]:
@@ -80,7 +116,6 @@ def usual(end: Ended) -> bool:
         end.run == 1
         and end.event is Event.complete
         and end.to is State.completed
-        and end.elapsed is not None
         and (end.result is None or len(end.result) <= INLINE_PAYLOAD)
         and end.counters == _NO_COUNTS
         and end.note is None
@@ -94,7 +129,9 @@ def completions(ended: Iterable[Ended]) -> dict[str, Any]:
     results = [end.result for end in rows]
     return {
         "done_ids": Longs([end.id for end in rows]),
-        "done_elapsed": Doubles([end.elapsed.total_seconds() if end.elapsed else 0.0 for end in rows]),
+        "done_elapsed": Doubles(
+            [None if end.elapsed is None else end.elapsed.total_seconds() for end in rows]
+        ),
         "done_results": None if results.count(None) == len(results) else Blobs(results),
     }
 
@@ -158,19 +195,13 @@ def _counts(values: list[int]) -> str | None:
 
 
 _NO_COUNTS: Final = Counters()
-NO_COMPLETIONS: Final[dict[str, Any]] = {"done_ids": "{}", "done_elapsed": None, "done_results": None}
-NO_ENDS: Final = ends(())
+NO_COMPLETIONS: Final[dict[str, Any]] = dict.fromkeys(completions(()))
+NO_ENDS: Final[dict[str, Any]] = dict.fromkeys(ends(()))
 NO_CLAIM: Final[dict[str, Any]] = {
-    "queues": "{}",
-    "lanes": "{}",
-    "caps": "{}",
-    "sweeps": "{}",
+    **dict.fromkeys(
+        ("queues", "lanes", "caps", "sweeps", "unparked", "jump_lanes", "jump_from", "jump_pos", "jump_to")
+    ),
     "most": 0,
-    "unparked": "{}",
-    "jump_lanes": "{}",
-    "jump_from": "{}",
-    "jump_pos": "{}",
-    "jump_to": "{}",
 }
 
 

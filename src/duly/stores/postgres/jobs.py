@@ -15,7 +15,7 @@ from duly.core.job import ClaimRequest, Cursor, Ended, Exchange, Incarnation, Jo
 from duly.stores.postgres import calls, columns
 from duly.stores.postgres.arrays import texts, words
 from duly.stores.postgres.database import Database, Row
-from duly.stores.postgres.marks import Marks, Seen
+from duly.stores.postgres.marks import FROM_FRONT, Marks, Seen
 
 _EVERY: Final = 1.0
 """Seconds between two scans of a lane from the very front, at least."""
@@ -39,12 +39,13 @@ class PostgresJobs:
         if len(jobs) <= ENQUEUE_BATCH:
             call = calls.enqueueing(jobs, own=True, now=now)
             return call.read(self._database.call(call.name, call.parameters))
-        parts = [
-            calls.enqueueing(jobs[start : start + ENQUEUE_BATCH], own=True, now=now, first=start)
-            for start in range(0, len(jobs), ENQUEUE_BATCH)
-        ]
         # Looked at before the commit: a lost holder or a reused key in a later part takes back the earlier ones.
-        answers = self._database.call_together([(part.name, part.parameters, part.read) for part in parts])
+        answers = self._database.call_together(
+            lambda: (
+                calls.enqueueing(jobs[start : start + ENQUEUE_BATCH], own=True, now=now, first=start)
+                for start in range(0, len(jobs), ENQUEUE_BATCH)
+            )
+        )
         return [one for answer in answers for one in answer]
 
     def exchange(
@@ -149,17 +150,21 @@ def _lanes(request: ClaimRequest) -> list[int]:
 def _claim(request: ClaimRequest, lanes: list[int], marks: Marks) -> dict[str, Any]:
     now = time.monotonic()
     jumps = [(lane, jump) for lane in lanes for jump in marks.lane(lane).jumps()]
+    if all(jump == FROM_FRONT for _, jump in jumps):
+        jumps = []
     return {
         "queues": texts([claim.queue for claim in request.queues]),
         "lanes": words(lanes),
         "caps": words([claim.most for claim in request.queues]),
         "sweeps": words([marks.lane(lane).sweep_due(now) for lane in lanes]),
         "most": request.most,
-        "unparked": words([columns.queue_key(task) for task in request.unparked]),
-        "jump_lanes": words([lane for lane, _ in jumps]),
-        "jump_from": words([jump.low for _, jump in jumps]),
-        "jump_pos": words([jump.pos for _, jump in jumps]),
-        "jump_to": words([jump.high for _, jump in jumps]),
+        "unparked": words([columns.queue_key(task) for task in request.unparked])
+        if request.unparked
+        else None,
+        "jump_lanes": words([lane for lane, _ in jumps]) if jumps else None,
+        "jump_from": words([jump.low for _, jump in jumps]) if jumps else None,
+        "jump_pos": words([jump.pos for _, jump in jumps]) if jumps else None,
+        "jump_to": words([jump.high for _, jump in jumps]) if jumps else None,
     }
 
 

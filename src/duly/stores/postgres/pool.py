@@ -16,6 +16,7 @@ from typing import Final
 import psycopg
 
 from duly.stores.faults import Transient
+from duly.stores.postgres.direct import Direct
 from duly.stores.postgres.marks import Marks
 from duly.stores.postgres.patience import PatientConnection
 
@@ -31,6 +32,7 @@ class Link:
 
     def __init__(self, connection: PatientConnection) -> None:
         self.connection = connection
+        self.direct = Direct(connection)
         self.marks = Marks()
         self.due_mark: datetime | None = None
         self.due_met = 0

@@ -1,11 +1,11 @@
 -- Applies the usual end: completions of first runs with at most a small result; answers the jobs that were not live, but for
--- those whose same end an earlier call applied.
+-- those whose same end an earlier call applied; NULL for none.
 -- Lock: the claimed rows by their deletion, in the order given. A row that an extension moves between our snapshot and the
 -- deletion is missed: then the call fails as repeatable, and its caller repeats it. Then settle_ends_1's.
 -- Index: claimed_id, wish_pkey. Differs: PostgreSQL only.
 create function {schema}.apply_completions_2(
     p_incarnation bigint, p_ids bigint[], p_elapsed float8[], p_results bytea[], p_wished boolean, p_now timestamptz
-) returns setof bigint
+) returns bigint[]
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -46,16 +46,17 @@ begin
         perform settle_ends_1(v_rich, array_fill('completed'::text, array[cardinality(v_rich)]), true, p_now);
     end if;
     v_left := cardinality(p_ids) - cardinality(v_held);
-    if v_left > 0 then
-        -- Claimed by a worker of the previous release, or not held.
-        return query
-        select a.id
+    if v_left = 0 then
+        return null;
+    end if;
+    -- Claimed by a worker of the previous release, or not held.
+    return (
+        select array_agg(a.id)
           from (select array_agg(u.id) as ids, array_agg(u.elapsed) as elapsed, array_agg(u.result) as results
                   from unnest(p_ids, p_elapsed, p_results) as u (id, elapsed, result) where u.id <> all(v_held)) l
          cross join lateral apply_ends_2(
             array_fill(p_incarnation, array[v_left]), l.ids, array_fill(1, array[v_left]),
             array_fill('complete'::text, array[v_left]), array_fill('completed'::text, array[v_left]), null, null, null, null,
-            null, l.results, null, null, null, null, null, null, l.elapsed, true, p_now) a;
-    end if;
+            null, l.results, null, null, null, null, null, null, l.elapsed, true, p_now) a);
 end
 $$;

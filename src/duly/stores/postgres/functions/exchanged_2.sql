@@ -1,7 +1,7 @@
 -- One row of an exchange's answer. kind: none (a claimed job) · lost (id, run: an end whose token is not live) · wish (id) ·
 -- lane (one pass over a lane ends: place = its number in the request, run = rows taken in it, priority and pos = the last of
 -- them, id = the highest position given out before, counts = {microseconds spent, 1 when it began at the very front, rows
--- wanted}) · more (says nothing, see claim_lanes_2). counts of a job are {failed, lost, interrupted, snoozed}, NULL for
+-- wanted}) · more (says nothing, see exchange_2). counts of a job are {failed, lost, interrupted, snoozed}, NULL for
 -- {0, 0, 0, 0}. extras are the bits of `job`, with 32 for steps that earlier runs have left. Narrow, because there are many.
 -- Lock: none. Index: none. Differs: PostgreSQL only.
 create type {schema}.exchanged_2 as (

@@ -152,7 +152,6 @@ create table {schema}.load_sample (
 -- include: functions/apply_completions_2.sql
 -- include: functions/apply_any_ends_2.sql
 -- include: functions/apply_ends_2.sql
--- include: functions/claim_lanes_2.sql
 -- include: functions/claim_parked_2.sql
 -- include: functions/exchange_2.sql
 -- include: functions/enqueue_one_1.sql
@@ -261,8 +260,10 @@ create or replace function {schema}.claim_lane_1(
 ) returns setof {schema}.exchanged_1
 language sql as $$
     with told as materialized (
-        select * from {schema}.claim_lanes_2(p_incarnation, p_known, null, p_paused, array[''], array[p_lane], array[p_want],
-                                             array[p_sweep], p_want, p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, p_now)
+        select * from {schema}.exchange_2(
+            p_incarnation, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, array[''], array[p_lane], array[p_want], array[p_sweep], p_want, null,
+            p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, true, p_now)
     )
     select 'claimed', p_place, t.id, t.run, t.priority, t.pos, coalesce(t.counts[1], 0), coalesce(t.counts[2], 0),
            coalesce(t.counts[3], 0), coalesce(t.counts[4], 0), t.attempts, t.timeout, t.enqueued_at, p_now, j.queue, t.task,
