@@ -1,7 +1,8 @@
 """Retention, the sweep and what people read keep their plans on tables that were analysed when they were empty."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -13,11 +14,13 @@ from duly.stores.postgres.database import Database
 from duly.stores.postgres.inspection import PostgresInspection
 from duly.stores.postgres.store import PostgresStore
 from duly.stores.postgres.upkeep import PostgresUpkeep
+from tests.services import PostgresServer
 from tests.stores.postgres.acts import put, worker
+from tests.stores.postgres.conftest import migrate
 from tests.stores.postgres.explained import Explained
 from tests.stores.postgres.test_plans import HOT, faults
 
-ROWS = 50_000
+ROWS = 30_000
 DAY = timedelta(days=1)
 NOW = datetime(2100, 1, 2, tzinfo=UTC)
 # By SQL, because so many jobs would take minutes; what the statements look at is filled, the rest left as it is.
@@ -43,12 +46,17 @@ WALKED = 20_000
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("postgres", [15, 18], indirect=True)]
 
 
-@pytest.fixture
-def filled(url: str) -> str:
+def fill(url: str) -> None:
+    migrate(url)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("vacuum analyze")
         connection.execute(FILL.encode())
-    return url
+
+
+@pytest.fixture
+def filled(postgres: PostgresServer) -> Iterator[str]:
+    with postgres.database(postgres.template("size-plans", fill)) as url:
+        yield url
 
 
 @pytest.fixture
@@ -71,17 +79,17 @@ def test_a_chunk_of_retention_touches_only_what_it_deletes(explained: Explained)
 
 
 def test_a_chunk_of_retention_does_not_wade_through_what_an_old_snapshot_keeps(
-    explained: Explained, url: str
+    explained: Explained, filled: str
 ) -> None:
-    with psycopg.connect(url) as reader:
+    with psycopg.connect(filled) as reader:
         reader.execute("set transaction isolation level repeatable read")
         reader.execute("select count(*) from duly.finished")
         upkeep = PostgresUpkeep(explained.database, int)
         while upkeep.retain({}, {}, timedelta(hours=20), 30 * DAY, 2000) == 2000:
             pass
         # One more to go in a queue where so many have gone.
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("update duly.finished set finished_at = '2100-01-01 04:00Z' where id = -30000")
+        with psycopg.connect(filled, autocommit=True) as connection:
+            connection.execute("update duly.finished set finished_at = '2100-01-01 04:00Z' where id = -29999")
         retain = retaining(explained.database)
 
         found = explained.of(retain)
@@ -104,7 +112,7 @@ def test_a_page_of_jobs_is_read_by_an_index(explained: Explained, filled: str) -
     store.close()
     inspection = PostgresInspection(explained.database)
     pages: dict[str, Callable[[], object]] = {
-        str(state): lambda state=state: inspection.page(Filter(state=state), limit=5)
+        str(state): partial(inspection.page, Filter(state=state), limit=5)
         for state in (None, State.ready, State.scheduled, State.completed, State.running, State.dead)
     }
     pages["tag"] = lambda: inspection.page(Filter(tag="tag"), limit=5)
