@@ -1,9 +1,7 @@
 """`make bench-flat`: does duly on PostgreSQL stay as fast as it was, whatever lies in the database?
 
-Each part prints its curve as a table, then one line per target with met or missed. Everything runs against the product
-(its App, its `duly worker` process) on a PostgreSQL server of the bench's own, with autovacuum as shipped, under /tmp;
-it needs up to 25 GB there for the full sizes and removes it. `--once` is every part with tiny sizes, to see that it
-runs: its verdicts mean nothing.
+A curve, a table and targets met or missed for each part, of the product (its App, its `duly worker` process) on a server
+of the bench's own under /tmp, which needs up to 25 GB. `--once` is tiny: its verdicts mean nothing.
 """
 
 import argparse
