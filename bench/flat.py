@@ -1,7 +1,7 @@
 """`make bench-flat`: does duly on PostgreSQL stay as fast as it was, whatever lies in the database?
 
-A curve, a table and targets met or missed for each part, of the product (its App, its `duly worker` process) on a server
-of the bench's own under /tmp, which needs up to 25 GB. `--once` is tiny: its verdicts mean nothing.
+A curve, a table and targets met or missed for each part, of the product (its App and `duly worker`) on a server of
+the bench's own under /tmp, which needs up to 25 GB. `--once` is tiny: its verdicts mean nothing.
 """
 
 import argparse
