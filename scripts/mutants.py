@@ -25,7 +25,7 @@ from tests.mutants.catalogue import MUTANTS  # noqa: E402 - the path comes first
 from tests.mutants.mutant import Mutant  # noqa: E402
 from tests.services import PostgresServer  # noqa: E402
 
-CORE_TESTS = ("lifecycle", "leases", "decide", "keys", "schedule", "schedule_plan")
+CORE_TESTS = ("lifecycle", "leases", "decide", "keys", "schedule", "schedule_plan", "share")
 LONGEST = 120
 
 
