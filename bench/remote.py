@@ -37,6 +37,7 @@ def main() -> int:
     distances = [float(word) for word in options.ms.split(",")]
     found: dict[float, list[Drained]] = {distance: [] for distance in distances}
     trips: dict[float, float] = {}
+    batches: dict[float, list[float]] = {distance: [] for distance in distances}
     with server(options.postgres) as started, product(started) as made:
         report.title(f"A database further away: {options.jobs:,} no-op jobs, one worker process")
         report.say(machine(started))
@@ -44,12 +45,22 @@ def main() -> int:
             for distance in distances:
                 with _place(made, distance) as url:
                     trips[distance] = round_trip(url)
+                    before = _commits(made)
                     found[distance].append(_drain(made, url, options.jobs))
+                    # The jobs were enqueued in transactions of 1,000.
+                    commits = _commits(made) - before - options.jobs / 1_000
+                    batches[distance].append(options.jobs / max(1.0, commits))
                 drained = found[distance][-1]
                 report.saw(drained.used)
                 report.say(f"run {turn + 1}, {distance:g} ms: {drained.rate:,.0f} jobs/s")
     local = statistics.median(one.rate for one in found[distances[0]])
-    report.table(HEAD, (_row(distance, trips[distance], runs, local) for distance, runs in found.items()))
+    report.table(
+        HEAD,
+        (
+            _row(distance, trips[distance], statistics.median(batches[distance]), runs, local)
+            for distance, runs in found.items()
+        ),
+    )
     for distance in distances[1:]:
         rate = statistics.median(one.rate for one in found[distance])
         report.target(f"drain at {distance:g} ms each way, of local", rate / local, KEPT, at_least=True)
@@ -103,13 +114,20 @@ def _drain(made: Product, url: str, jobs: int) -> Drained:
         made.stop_worker()
 
 
-def _row(distance: float, trip: float, runs: list[Drained], local: float) -> tuple[str, ...]:
+def _commits(made: Product) -> int:
+    """Of this database so far: the worker's exchanges, above all. A session's are counted when it ends."""
+    row = made.execute("select xact_commit from pg_stat_database where datname = current_database()")[0]
+    return int(str(row[0]))
+
+
+def _row(distance: float, trip: float, batch: float, runs: list[Drained], local: float) -> tuple[str, ...]:
     rate = statistics.median(one.rate for one in runs)
     return (
         f"{distance:g}",
         f"{trip:.2f}",
         f"{rate:,.0f}",
         f"{rate / local:.0%}",
+        f"{batch:.0f}",
         f"{statistics.median(one.worker_us for one in runs):.1f}",
         f"{statistics.median(one.server_us for one in runs):.1f}",
         f"{statistics.median(one.used.foreign for one in runs):.0%}",
