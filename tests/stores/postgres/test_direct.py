@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from enum import IntEnum, StrEnum
 
 import psycopg
 import pytest
@@ -27,6 +28,11 @@ def test_many_alike_jobs_are_stored_in_the_order_asked(store: PostgresStore) -> 
     assert {one.outcome for one in stored} == {Outcome.created}
     arguments = store.jobs.arguments([one.id for one in stored])
     assert [arguments[one.id] for one in stored] == [job.args for job in jobs]
+
+
+def test_a_text_with_a_nul_is_refused_and_not_cut(store: PostgresStore) -> None:
+    with pytest.raises(DataFault, match="NUL"):
+        store.jobs.enqueue([NewJob("default", "ok\0ay", b"{}")])
 
 
 @pytest.mark.parametrize("before", [0, 999, 1000, 2500])
@@ -91,3 +97,19 @@ def test_statements_that_the_session_has_forgotten_are_prepared_again(store: Pos
         connection.execute("deallocate all")
     assert len(store.jobs.enqueue([PLAIN] * 2500)) == 2500
     assert len(store.jobs.enqueue([PLAIN] * 2500)) == 2500
+
+
+class Urgency(IntEnum):
+    high = 7
+
+
+class Queue(StrEnum):
+    mail = "default"
+
+
+def test_values_of_a_users_enumeration_are_sent_as_what_they_stand_for(store: PostgresStore) -> None:
+    store.jobs.enqueue([NewJob(Queue.mail, "ok", b"{}", priority=Urgency.high)])
+
+    (job,) = claim(store, worker(store))
+
+    assert (job.queue, job.priority) == ("default", 7)

@@ -5,11 +5,11 @@ Knows no jobs. Values are sent as our arrays pack them, else as text; every one 
 
 import re
 import select
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import psycopg
 from psycopg.adapt import Transformer
@@ -22,10 +22,46 @@ from duly.stores.postgres.patience import PatientConnection
 from duly.stores.postgres.statements import statement
 from duly.stores.postgres.translation import UNPREPARED
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 
 _PLACE: Final = re.compile(rb"%\((\w+)\)s")
 _PREPARE_AFTER: Final = 3
+
+
+def _text(value: str) -> bytes:
+    if "\0" in value:
+        # libpq would send what stands before it.
+        raise psycopg.DataError("text cannot hold a NUL character")
+    return str.encode(value)
+
+
+class _ByType(dict[type, T]):
+    """What holds for a type holds for its subclasses, as an enumeration of a user's."""
+
+    def __missing__(self, kind: type) -> T:
+        for base in kind.__mro__[1:]:
+            if base in self:
+                self[kind] = self[base]
+                return self[kind]
+        raise TypeError(f"a parameter of type {kind.__qualname__} cannot be sent")
+
+
+_ENCODERS: Final[_ByType[Callable[[Any], bytes | None]]] = _ByType(
+    {
+        type(None): lambda _: None,
+        str: _text,
+        bytes: bytes,
+        bool: lambda truth: b"t" if truth else b"f",
+        int: lambda number: b"%d" % number,
+        float: lambda number: float.__repr__(number).encode(),
+        datetime: lambda moment: moment.isoformat().encode(),
+        Packed: lambda packed: packed.binary(),
+    }
+)
+_FORMATS: Final[_ByType[Format]] = _ByType(
+    {kind: Format.BINARY if kind in {bytes, Packed} else Format.TEXT for kind in _ENCODERS}
+)
 
 
 class Text(NamedTuple):
@@ -59,11 +95,9 @@ class Direct:
     def send(self, text: Text, parameters: Mapping[str, Any], silence: float) -> None:
         """Start a statement; `fetch` must follow. Closes the connection when the server reads nothing for so long."""
         pgconn = self._connection.pgconn
-        values = [encoded(parameters[name]) for name in text.names]
-        formats = [
-            Format.BINARY if isinstance(parameters[name], (bytes, Packed)) else Format.TEXT
-            for name in text.names
-        ]
+        given = [parameters[name] for name in text.names]
+        values = [_ENCODERS[type(value)](value) for value in given]
+        formats = [_FORMATS[type(value)] for value in given]
         used = self._used[text.prepared] = self._used.get(text.prepared, 0) + 1
         if self._connection.prepare_threshold is None or used <= _PREPARE_AFTER:
             pgconn.send_query_params(text.text, values, None, formats, Format.BINARY)
@@ -88,7 +122,9 @@ class Direct:
         if result.status != ExecStatus.TUPLES_OK:
             return []
         self._transformer.set_pgresult(result, set_loaders=True, format=Format.BINARY)
-        return self._transformer.load_rows(0, result.ntuples, tuple)
+        rows = self._transformer.load_rows(0, result.ntuples, tuple)
+        self._transformer.set_pgresult(None)
+        return rows
 
     def _flush(self, pgconn: PGconn, silence: float) -> None:
         while pgconn.flush():
@@ -129,16 +165,3 @@ class Direct:
             pgconn.finish()
             raise psycopg.OperationalError(f"the server said nothing for {silence:g} s")
         return ready[0][1]
-
-
-def encoded(value: object) -> bytes | None:
-    """A parameter as it is sent: bytes and packed arrays in binary form, the rest as text."""
-    if value is None or isinstance(value, bytes):
-        return value
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, Packed):
-        return value.binary()
-    if isinstance(value, datetime):
-        return value.isoformat().encode()
-    return str(value).encode()

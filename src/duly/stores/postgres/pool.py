@@ -126,7 +126,7 @@ class Pool:
                 link.broken
                 or self._closed
                 or self._open > max(self._size, 1)
-                or link.connection.info.transaction_status
+                or link.connection.pgconn.transaction_status
             ):
                 self._discard(link)
                 if link.broken:
