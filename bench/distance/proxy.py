@@ -14,7 +14,7 @@ from collections import deque
 from contextlib import suppress
 
 PIECE = 64 * 1024
-UNDER_WAY = 32 * 1024 * 1024
+UNDER_WAY = 8 * 1024 * 1024
 """Bytes of one direction of one connection; above, the sender waits."""
 
 

@@ -11,6 +11,7 @@ from duly.stores.postgres.store import PostgresStore
 from tests.services import PostgresServer
 from tests.stores.postgres.acts import MINUTE, put
 from tests.stores.postgres.conftest import migrate
+from tests.waiting import wait_until
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -31,20 +32,35 @@ def told_server() -> Iterator[PostgresServer]:
         yield server
 
 
+def sessions(url: str) -> list[int]:
+    """The server's processes for this database, but for the one that is asked."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        rows = connection.execute(
+            "select pid from pg_stat_activity where datname = current_database() and usesysid is not null "
+            "and pid <> pg_backend_pid() and backend_type is distinct from 'autovacuum worker'"
+        ).fetchall()
+    return [int(pid) for (pid,) in rows]
+
+
 def load_of(url: str, jobs: int, rows: int) -> DatabaseLoad:
     """After a minute in which so many jobs and so many rows of somebody else were stored, one by one."""
     clock = Moving()
     store = PostgresStore(url, clock=clock)
     store.upkeep.sweep(MINUTE, 3, MINUTE)
+    # Whoever made the schema may not be gone yet.
+    (store_session,) = wait_until(
+        lambda: found if len(found := sessions(url)) == 1 else [], what="one session"
+    )
     producer = PostgresStore(url, clock=clock)
     for _ in range(jobs):
         put(producer)
-    # A session's counters are in the statistics at the latest when it ends.
+    # A session's counters are in the statistics when it is gone, which is a little after it was closed.
     producer.close()
     with psycopg.connect(url, autocommit=True) as somebody:
         somebody.execute("create table basket (item int)")
         for item in range(rows):
             somebody.execute("insert into basket values (%s)", (item,))
+    wait_until(lambda: sessions(url) == [store_session], what="the end of the other sessions")
     clock.now += MINUTE
     store.upkeep.sweep(MINUTE, 3, MINUTE)
     found = store.inspection.load()
