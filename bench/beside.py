@@ -96,8 +96,19 @@ def _felt_row(what: str, runs: list[Felt], alone: float) -> tuple[str, ...]:
 
 
 def _bell(started: PostgresServer, made: Product, report: Report, options: argparse.Namespace) -> None:
-    with _worker(made.url, "--processes", "2"):
-        bell.run(made, Application(started, made.url), report, options.turns, options.slice)
+    application = Application(started, made.url)
+    fleet = ("--queues", "brief", "--processes", "2")
+    for jobs, words in ((options.ready // 5, "a busy fleet with a backlog"), (0, "a fleet that keeps up")):
+        made.app.enqueue_many(tasks.brief.using(app=made.app).draft(number) for number in range(jobs))
+        with _worker(made.url, *fleet):
+            cost = bell.run(made, application, report, options.turns, options.slice, fleet=words)
+            if jobs:
+                report.target(f"cost of NOTIFY beside {words}", cost, bell.LOSS)
+                if not made.execute("select exists (select from duly.ready)")[0][0]:
+                    report.say("The fleet ran out of jobs: say --ready with more.")
+                made.execute("truncate duly.ready")
+            else:
+                report.say(f"Cost of NOTIFY beside {words}: {cost:.0%}; it wants to know of each job.")
 
 
 def _pooler(started: PostgresServer, made: Product, report: Report, options: argparse.Namespace) -> None:
