@@ -84,6 +84,13 @@ MUTANTS = [
     ),
     Mutant(
         FUNCTIONS + "exchange_2.sql",
+        "select count(*) = v_left and count(t.passed) > 0 from taken t",
+        "select count(*) < v_left and count(t.passed) > 0 from taken t",
+        "jobs passed over do not count",
+        ("replacing",),
+    ),
+    Mutant(
+        FUNCTIONS + "exchange_2.sql",
         "when p.expires_at <= v_now then 'expired'",
         "when p.expires_at <= v_now - interval '1 year' then 'expired'",
         "an expired job is not claimed",

@@ -87,6 +87,13 @@ KEYS = [
 ENDS = [
     Mutant(
         FUNCTIONS + "exchange_2.sql",
+        "(t.passed is not null or not k.live)",
+        "true",
+        "a claim keeps a live key",
+        ("uniqueness",),
+    ),
+    Mutant(
+        FUNCTIONS + "exchange_2.sql",
         "n.version > j.version and n.until > v_now",
         "n.version >= j.version and n.until > v_now",
         "an equal version runs",
