@@ -55,13 +55,6 @@ KEYS = [
         ("contending",),
     ),
     Mutant(
-        FUNCTIONS + "free_unique_1.sql",
-        "and (p_any or not k.live) for update skip locked",
-        "for update skip locked",
-        "a key of scope live outlasts the claim",
-        ("uniqueness",),
-    ),
-    Mutant(
         FUNCTIONS + "key_holder_1.sql",
         "(p_live or x.place < 4 and x.run = p_run)",
         "(x.place < 4 and x.run = p_run)",
