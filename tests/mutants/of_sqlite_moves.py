@@ -7,18 +7,18 @@ STORE = "stores/sqlite/"
 
 MUTANTS = [
     Mutant(
-        STORE + "ends.py",
-        "(one.incarnation, one.subject.id, one.subject.run) for",
-        "(one.incarnation, one.subject.id, 0) for",
+        STORE + "completing.py",
+        'session.run("delete_claimed", incarnation=incarnation, ids=text)',
+        "pass",
         "a job stands in one table",
         ("ending",),
     ),
     Mutant(
         STORE + "completing.py",
-        'session.run("delete_completed", incarnation=incarnation, ids=ids_text(ids))',
+        'session.run("delete_unique_keys", ids=text)',
         "pass",
-        "a job completed at the first try stands in one table",
-        ("ending",),
+        "a completion at the first try frees the key",
+        ("uniqueness",),
     ),
     Mutant(
         STORE + "claims.py",
@@ -29,17 +29,17 @@ MUTANTS = [
     ),
     Mutant(
         STORE + "claims.py",
-        "row[20] or row[10] is not None",
-        "row[20]",
+        " or (row[10] is not None and row[10] <= now) for",
+        " for",
         "an expired job is not claimed in a whole batch",
         ("claiming",),
     ),
     Mutant(
         STORE + "claims.py",
-        "row[20] or row[10] is not None",
-        "row[10] is not None",
-        "a claimed job frees its key in a whole batch",
-        ("uniqueness",),
+        "if any(row[20] & VERSION or (",
+        "if any((",
+        "a stale job does not run in a whole batch",
+        ("replacing",),
     ),
     Mutant(
         STORE + "completing.py",

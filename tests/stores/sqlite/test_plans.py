@@ -39,7 +39,7 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
         ],
     ),
     "insert_completed": (
-        {"ended": json.dumps({7: "1 ", 8: "1 "}), "incarnation": 1, "now": 1},
+        {"ended": json.dumps({7: "1 ", 8: "1 "}), "incarnation": 1, "now": 1, "rich": 0},
         [
             "SEARCH c USING PRIMARY KEY (incarnation=? AND id=?)",
             "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
@@ -52,16 +52,12 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
             "SEARCH f USING INTEGER PRIMARY KEY (rowid=?)",
         ],
     ),
-    "delete_completed": (
-        {"incarnation": 1, "ids": IDS},
-        ["SEARCH duly_claimed USING INDEX duly_claimed_id (id=? AND incarnation=?)"],
-    ),
     "delete_ready_head": (
         {"queue": LANE, "priority": 100, "pos": 50},
         ["SEARCH duly_ready USING PRIMARY KEY (queue=? AND tenant=? AND (priority,pos)<(?,?))"],
     ),
     "select_held": (
-        {"pairs": PAIRS, "incarnation": 1},
+        {"ids": IDS, "incarnation": 1},
         [
             "SEARCH c USING PRIMARY KEY (incarnation=? AND id=?)",
             "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
@@ -72,8 +68,8 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
         ["SEARCH a USING INDEX", "SEARCH f USING INTEGER PRIMARY KEY (rowid=?)"],
     ),
     "delete_claimed": (
-        {"incarnation": 1, "id": 7, "run": 1},
-        ["SEARCH duly_claimed USING INDEX duly_claimed_id (id=?)"],
+        {"incarnation": 1, "ids": IDS},
+        ["SEARCH duly_claimed USING INDEX duly_claimed_id (id=? AND incarnation=?)"],
     ),
     "select_jobs": ({"ids": IDS, "inline": 8192}, ["SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"]),
     "select_wishes": ({"incarnation": 1}, ["SEARCH c USING"]),

@@ -16,7 +16,6 @@ CAPABILITIES: Final = Capabilities(
         "delete_blocked",
         "delete_claimed",
         "delete_claimed_keys",
-        "delete_completed",
         "delete_dead",
         "delete_finished",
         "delete_follows",

@@ -143,19 +143,20 @@ class Claim:
         return taken
 
     def _take_whole(self, rows: list[Row]) -> bool:
-        """Claim the head of a lane with one statement, if all of its jobs run and none carries or needs anything."""
+        """Claim the head of a lane with one statement, if all of its jobs run, for one and the same time."""
         tasks = {row[4] for row in rows}
         timeouts = {self._tasks.get(task) for task in tasks}
         if len(timeouts) != 1 or None in timeouts or not tasks.isdisjoint(self._paused.tasks):
             return False
-        if any(row[20] or row[10] is not None for row in rows):
+        now = self._session.now
+        if any(row[20] & VERSION or (row[10] is not None and row[10] <= now) for row in rows):
             return False
         (timeout,) = timeouts
         _, lane, priority, pos, *_ = rows[-1]
         self._session.run(
             "insert_claimed_head",
             incarnation=self._incarnation,
-            now=self._session.now,
+            now=now,
             timeout=timeout,
             queue=lane,
             priority=priority,
@@ -231,7 +232,7 @@ class Claim:
             ],
         )
         # Those that were stale have given theirs back by now.
-        keyed = [row[0] for row in self._unwritten if row[20] & UNIQUE]
+        keyed = [row[0] for row in self._taken if row[20] & UNIQUE]
         if keyed:
             self._session.run("delete_claimed_keys", ids=ids_text(keyed))
 

@@ -3,7 +3,7 @@
 A batch of them is a single statement. What does not fit is left to the ends next door, which know every kind.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -31,26 +31,30 @@ def complete(session: Session, incarnation: int, ended: Sequence[Ended]) -> set[
     if not asked:
         return set()
     text = msgspec.json.encode(asked).decode()
-    applied = session.run("insert_completed", ended=text, incarnation=incarnation, now=now)
-    ids = [*asked]
+    applied = session.run("insert_completed", ended=text, incarnation=incarnation, now=now, rich=False)
+    keyed, ids = 0, [*asked]
     if applied < len(ids):
+        keyed = session.run("insert_completed", ended=text, incarnation=incarnation, now=now, rich=True)
+    if applied + keyed < len(ids):
         # Only then: to have the insertion itself return them costs as much again.
         rows = session.rows("select_completed", ids=ids_text(ids), incarnation=incarnation)
         ids = [id for (id,) in rows]
     if ids:
-        session.run("delete_completed", incarnation=incarnation, ids=ids_text(ids))
-        forget_hangers(session, ids)
+        release(session, incarnation, ids, keyed=keyed > 0)
     return {(id, _FIRST) for id in ids}
 
 
-def forget_hangers(session: Session, ids: Iterable[int]) -> None:
-    """Delete the wishes for attempts that have ended, and their progress; most of the time there are none at all."""
+def release(session: Session, incarnation: int, ids: Sequence[int], *, keyed: bool = False) -> None:
+    """Delete the claimed rows of jobs and what hangs on them; with `keyed` also the unique keys that they have."""
+    text = ids_text(ids)
+    session.run("delete_claimed", incarnation=incarnation, ids=text)
     wishes, progress = session.rows("select_hangers")[0]
-    if not wishes and not progress:
-        return
-    text = ids_text([*ids])
-    session.run("delete_wishes", ids=text)
-    session.run("delete_progress", ids=text)
+    if wishes:
+        session.run("delete_wishes", ids=text)
+    if progress:
+        session.run("delete_progress", ids=text)
+    if keyed:
+        session.run("delete_unique_keys", ids=text)
 
 
 def _plain_result(end: Ended) -> str | None:

@@ -147,8 +147,8 @@ class _Keyed:
         self._answers: dict[int, Stored] = {}
         self._jobs: list[tuple[int, NewJob]] = []
         self._places: list[int] = []
-        self._held: dict[bytes, Values] = {}
-        self._records: list[Values] = []
+        self._held: dict[bytes, Row] = {}
+        self._records: list[Row] = []
 
     def store(self, jobs: Sequence[tuple[int, NewJob]]) -> dict[int, Stored]:
         """(place in the call, job) -> place, answer. No idempotency key among them is known."""
@@ -160,14 +160,14 @@ class _Keyed:
                 self._jobs.append((id, job))
                 if job.unique is not None:
                     digest = job.unique.digest
-                    self._held[digest] = {"key": digest, "id": id, "live": job.unique.live}
+                    self._held[digest] = (digest, id, job.unique.live)
             else:
                 self._answers[at] = _duplicate(holder)
             if job.idempotency is not None:
                 # Also for a duplicate: the request repeated later must find the job that stood for it.
                 self._record(job.idempotency, job, id if holder is None else holder)
         self._write()
-        session.many("upsert_idempotency", self._records)
+        session.tuples("upsert_idempotency", self._records)
         return self._answers
 
     def _holder(self, unique: UniqueKey, version: int | None, id: int) -> int | None:
@@ -185,12 +185,12 @@ class _Keyed:
 
     def _record(self, key: bytes, job: NewJob, id: int) -> None:
         until = self._session.now + span(KEEP_KEYS)
-        self._records.append({"key": key, "id": id, "args_hash": arguments_digest(job.args), "until": until})
+        self._records.append((key, id, arguments_digest(job.args), until))
 
     def _write(self) -> None:
         stored = _store(self._session, self._jobs)
         self._answers |= zip(self._places, stored, strict=True)
-        self._session.many("upsert_unique_key", [*self._held.values()])
+        self._session.tuples("upsert_unique_key", [*self._held.values()])
         self._jobs, self._places = [], []
         self._held.clear()
 

@@ -54,18 +54,6 @@ def a_final_row_says_when_its_last_attempt_started(bench: Bench) -> None:
     assert [bench.row(id).started_at for id in (done, dead)] == [NOON + MINUTE] * 2
 
 
-def no_attempt_starts_before_its_claim_whatever_the_workers_clock_says(bench: Bench) -> None:
-    worker = bench.worker()
-    done, dead = bench.put_many(2)
-    bench.clock.advance(MINUTE)
-    first, second = bench.claim(worker, 2)
-    bench.clock.advance(MINUTE)
-
-    bench.end(worker, ended(first, Event.complete, elapsed=HOUR), ended(second, Event.bury, elapsed=HOUR))
-
-    assert [bench.row(id).started_at for id in (done, dead)] == [NOON + MINUTE] * 2
-
-
 def a_job_completed_in_its_first_run_leaves_no_attempt_record(bench: Bench) -> None:
     worker = bench.worker()
     id = bench.put()
@@ -464,19 +452,6 @@ def a_bad_end_alone_leaves_its_job_running(bench: Bench) -> None:
 
     assert bench.picture(id) == before
     assert bench.end(worker, ended(claimed, Event.complete, note="result not storable")) == {(id, 1)}
-
-
-def every_end_by_a_stranger_is_refused(bench: Bench) -> None:
-    holder, stranger = bench.worker(), bench.worker()
-    id = bench.put()
-    claimed = bench.claim_one(holder)
-
-    for event in USUAL:
-        assert bench.end(stranger, ended(claimed, event)) == frozenset(), event
-
-    assert (bench.row(id).state, bench.row(id).incarnation) == (State.running, holder)
-    assert bench.end(holder, ended(claimed, Event.complete)) == {(id, 1)}
-    assert bench.row(id).incarnation == holder
 
 
 def an_end_past_the_deadline_counts_while_nobody_took_the_job_back(bench: Bench) -> None:
