@@ -47,8 +47,9 @@ def run(handlers: list[Handler], slots: int) -> list[Attempt]:
         floor.on_end = end
         group = LoopGroup(floor, asyncio.get_running_loop(), slots)
         group.start()
-        while len(group._idle) < slots:
+        for _ in range(5):
             await asyncio.sleep(0)
+        assert len(group._idle) == slots
         group.push(attempts)
         await asyncio.wait_for(done.wait(), LONGEST)
         group.close()
