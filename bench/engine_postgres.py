@@ -1,11 +1,7 @@
-"""What one job costs on PostgreSQL: CPU of the backend and of the client, WAL, and calls a second, per kind of call.
+"""What one job costs on PostgreSQL per kind of call: CPU of backend and client, WAL and rate, beside a bare INSERT.
 
-    python bench/engine_postgres.py                      this tree, with the bare INSERT of a row beside it
-    python bench/engine_postgres.py --against ../other   two trees in turns on one server, medians and ratios
-
-Goes through the store's own protocol: no App, no worker, no handler. CPU comes from the scheduler's own account
-(/proc/PID/schedstat, Linux), which a busy machine disturbs far less than rates.
-Starts a server of its own, with fsync on.
+Goes through the store's own protocol, on a server of its own with fsync on. `--against ../other` measures two trees in
+turns. CPU is the scheduler's account (/proc/PID/schedstat, Linux), which a busy machine disturbs far less than rates.
 """
 
 import argparse

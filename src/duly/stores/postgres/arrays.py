@@ -4,6 +4,7 @@ Knows no statement: every parameter is cast to its type there.
 """
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -19,7 +20,7 @@ _FLOAT8: Final = 701
 _BYTEA_ARRAY: Final = 1001
 
 
-class Packed:
+class Packed(ABC):
     """An array that is sent in PostgreSQL's binary form."""
 
     __slots__ = ("values",)
@@ -27,8 +28,8 @@ class Packed:
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
 
-    def binary(self) -> bytes:
-        raise NotImplementedError
+    @abstractmethod
+    def binary(self) -> bytes: ...
 
 
 class Blobs(Packed):
