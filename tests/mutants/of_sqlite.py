@@ -56,13 +56,6 @@ FENCES = [
         ("claiming", "ending"),
     ),
     Mutant(
-        STORE + "ends.py",
-        "dict.fromkeys(id for id, _ in asked)",
-        "sorted({id for id, _ in asked}, reverse=True)",
-        "what goes back to ready stands there in the order given",
-        ("ending", "claiming"),
-    ),
-    Mutant(
         STORE + "completing.py",
         "    if applied + keyed < len(ids):",
         "    if not applied + keyed:",

@@ -14,13 +14,6 @@ MUTANTS = [
         ("ending",),
     ),
     Mutant(
-        STORE + "completing.py",
-        'session.run("delete_unique_keys", ids=text)',
-        "pass",
-        "a completion at the first try frees the key",
-        ("uniqueness",),
-    ),
-    Mutant(
         STORE + "claims.py",
         " or not tasks.isdisjoint(self._paused.tasks)",
         "",

@@ -129,6 +129,17 @@ def test_one_end_too_many_in_a_batch_spoils_no_other(store: SQLiteStore) -> None
     assert again.outcome == "created"
 
 
+def test_a_completion_at_the_first_try_leaves_no_key_behind(store: SQLiteStore, sqlite_path: Path) -> None:
+    unique = [UniqueKey(b"%016d" % number, live=True) for number in range(MANY)]
+    store.jobs.enqueue([NewJob("default", "ok", b"{}", unique=key) for key in unique])
+    me = worker(store)
+
+    store.jobs.exchange(me, [completed(job) for job in claim(store, me, MANY - 1)], None)
+
+    with closing(sqlite3.connect(sqlite_path)) as connection:
+        assert connection.execute("select key from duly_unique_key").fetchall() == [(unique[-1].digest,)]
+
+
 def test_a_note_and_a_wish_find_their_job_in_a_batch(store: SQLiteStore) -> None:
     ids, me = put(store, MANY), worker(store)
     jobs = claim(store, me, MANY)
@@ -140,6 +151,18 @@ def test_a_note_and_a_wish_find_their_job_in_a_batch(store: SQLiteStore) -> None
     assert [record and record.note for record in records] == [None] * 3 + ["look"] + [None] * (MANY - 4)
     assert {record and record.state for record in records} == {State.completed}
     assert store.jobs.report(me, []) == ([], [])
+
+
+def test_what_goes_back_together_stands_in_the_order_in_which_it_was_ended(store: SQLiteStore) -> None:
+    ids, me = put(store, MANY), worker(store)
+    jobs = claim(store, me, MANY)
+    order = random.Random(7).sample(range(MANY), MANY)
+    back = Counters(interrupted=1)
+
+    ends = [Ended(jobs[at].id, 1, Event.interrupt, State.ready, back, reason="shutdown") for at in order]
+    store.jobs.exchange(me, ends, None)
+
+    assert [job.id for job in claim(store, me, MANY)] == [ids[at] for at in order]
 
 
 def test_tasks_with_times_to_run_of_their_own_share_a_batch(store: SQLiteStore) -> None:
