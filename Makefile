@@ -15,7 +15,7 @@ GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help setup demo dev test test-long test-previous check format generate typing docs scenarios mutants drill drill-short \
-	bench bench-short ci ci-long clean
+	bench bench-beside bench-flat bench-peers bench-short soak soak-short ci ci-long clean
 
 help: ## Lists every target
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,17 +78,39 @@ drill: services ## Kills workers, databases and connections under load, and prin
 drill-short: services ## The same for about two minutes
 	$(BIN)/python -m tests.drill --short
 
-bench: services ## Measures this machine
-	$(BIN)/python bench/run.py
+bench: services ## Measures duly and the limits of this machine (options='--runs 1 --write docs/performance.md')
+	$(BIN)/python -m bench.peers.run $(options)
+	$(BIN)/python -m bench.latency
+
+bench-peers: services ## The same beside other queues, each installed for it (PEERS=pgqueuer,huey: only those)
+	bench/peers/setup.sh
+	$(BIN)/python -m bench.peers.run --peers '$(or $(PEERS),all)' $(options)
+
+bench-flat: services ## Does PostgreSQL stay as fast under old snapshots, millions of jobs and their retention? (options=…)
+	$(BIN)/python -m bench.flat $(options)
+
+bench-beside: services ## Measures what the application in the same database feels, NOTIFY, PgBouncer, and a far database
+	$(BIN)/python -m bench.beside
+	$(BIN)/python -m bench.remote
 
 bench-short: services ## One iteration of each measurement, to see that they run
-	$(BIN)/python bench/run.py --once
+	$(BIN)/python -m bench.peers.run --once
+	$(BIN)/python -m bench.latency --once
+	$(BIN)/python -m bench.beside --once
+	$(BIN)/python -m bench.remote --once
+	$(BIN)/python -m bench.flat --once
+
+soak: services ## Runs 4,000 jobs/s on PostgreSQL and 1,500/s on SQLite for 30 minutes each (minutes=N: so many)
+	$(BIN)/python -m bench.soak $(if $(minutes),--minutes $(minutes))
+
+soak-short: services ## The same for a minute at a low rate, to see that it runs and loses nothing
+	$(BIN)/python -m bench.soak --short
 
 .PHONY: photos
 photos:
 	@scripts/setup-photos.sh
 
-ci: check typing test mutants drill-short bench-short photos demo ## All that a change must pass, within 30 minutes on 2 cores
+ci: check typing test mutants drill-short bench-short soak-short photos demo ## All that a change must pass, within 30 minutes on 2 cores
 
 ci-long: ci test-long test-previous drill bench ## The same with everything that takes long
 

@@ -13,7 +13,7 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -58,11 +58,13 @@ class PostgresServer:
     """One PostgreSQL server of a major version, on 127.0.0.1 and on a Unix socket, trusting everyone there.
 
     `start` takes about a second. Usable as a context manager. When the process runs as root, the server runs
-    as `postgres` or `nobody`. Not shared between processes: each makes its own.
+    as `postgres` or `nobody`. Not shared between processes: each makes its own. `settings` go before those that tests
+    are quick with.
     """
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int, settings: Mapping[str, str] | None = None) -> None:
         self.version = version
+        self.settings = {**SETTINGS, **(settings or {})}
         self.host = "127.0.0.1"
         self.port = 0
         self.directory = Path()
@@ -132,7 +134,7 @@ class PostgresServer:
                 "UTF8",
                 "--locale=C",
             )
-            self._configure(unix_socket_directories=str(self.directory), **SETTINGS)
+            self._configure(unix_socket_directories=str(self.directory), **self.settings)
             self.resume()
         except BaseException:
             self.stop()

@@ -60,6 +60,7 @@ def test_every_command_of_this_half_is_there() -> None:
         "operations",
         "workers",
         "schedules",
+        "bench",
     ]
     assert {path for path in EVERY if path.count(" ") == 2} == {
         *(f"duly dead {verb}" for verb in ("groups", "list", "show", "redrive", "purge")),

@@ -288,4 +288,4 @@ async def sabotage(part: str) -> None:
         case "duties":
             duly.worker.duties.Duties.round = broken  # type: ignore[method-assign,assignment]
         case "event loop slots":
-            duly.worker.loops.LoopGroup._run = broken  # type: ignore[method-assign,assignment]
+            duly.worker.loops.LoopGroup._start = broken  # type: ignore[method-assign,assignment]

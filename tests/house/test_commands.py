@@ -51,7 +51,9 @@ def test_every_target_is_declared_phony() -> None:
     assert phony == set(targets()) | INTERNAL
 
 
-@pytest.mark.parametrize("part", ["check", "test", "typing", "mutants", "drill-short", "bench-short", "demo"])
+@pytest.mark.parametrize(
+    "part", ["check", "test", "typing", "mutants", "drill-short", "bench-short", "soak-short", "demo"]
+)
 def test_ci_does_all_that_a_change_must_pass(part: str) -> None:
     wanted = [line for line in make("-n", part).splitlines() if line.startswith(".venv/bin/")]
 

@@ -5,6 +5,7 @@ from tests.mutants import (
     of_keys,
     of_postgres,
     of_postgres_keys,
+    of_postgres_size,
     of_sqlite,
     of_sqlite_keys,
     of_sqlite_moves,
@@ -19,5 +20,6 @@ MUTANTS = [
     *of_sqlite_keys.MUTANTS,
     *of_postgres.MUTANTS,
     *of_postgres_keys.MUTANTS,
+    *of_postgres_size.MUTANTS,
     *of_worker.MUTANTS,
 ]

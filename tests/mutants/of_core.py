@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-LIFECYCLE, LEASES, DECIDE = "core/lifecycle.py", "core/leases.py", "core/decide.py"
+LIFECYCLE, LEASES, DECIDE, SHARE = "core/lifecycle.py", "core/leases.py", "core/decide.py", "core/share.py"
 
 MUTANTS = [
     Mutant(
@@ -133,5 +133,17 @@ MUTANTS = [
         'if verdict.kind == "permanent":',
         "if False:",
         "a permanent error is not tried again",
+    ),
+    Mutant(
+        SHARE,
+        "            first = place\n",
+        "            first = 0\n",
+        "what was counted before statistics were reset is no rate",
+    ),
+    Mutant(
+        SHARE,
+        "own >= much and part >= MOSTLY",
+        "part >= MOSTLY",
+        "a queue alone in a quiet database needs no other",
     ),
 ]

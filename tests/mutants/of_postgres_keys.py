@@ -55,13 +55,6 @@ KEYS = [
         ("contending",),
     ),
     Mutant(
-        FUNCTIONS + "free_unique_1.sql",
-        "and (p_any or not k.live) for update skip locked",
-        "for update skip locked",
-        "a key of scope live outlasts the claim",
-        ("uniqueness",),
-    ),
-    Mutant(
         FUNCTIONS + "key_holder_1.sql",
         "(p_live or x.place < 4 and x.run = p_run)",
         "(x.place < 4 and x.run = p_run)",
@@ -86,9 +79,16 @@ KEYS = [
 
 ENDS = [
     Mutant(
-        FUNCTIONS + "claim_lane_2.sql",
-        "n.version > j.version and n.until > p_now",
-        "n.version >= j.version and n.until > p_now",
+        FUNCTIONS + "exchange_2.sql",
+        "(t.passed is not null or not k.live)",
+        "true",
+        "a claim keeps a live key",
+        ("uniqueness",),
+    ),
+    Mutant(
+        FUNCTIONS + "exchange_2.sql",
+        "n.version > j.version and n.until > v_now",
+        "n.version >= j.version and n.until > v_now",
         "an equal version runs",
         ("replacing",),
     ),

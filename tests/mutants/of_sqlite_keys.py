@@ -123,7 +123,7 @@ VERSIONS_AND_FOLLOWUPS = [
     ),
     Mutant(
         STORE + "claims.py",
-        "                room[waiting.lane] += 1\n",
+        "                room[row[1]] += 1\n",
         "",
         "a stale job is not counted into the claim",
         ("replacing",),

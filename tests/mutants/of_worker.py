@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 MUTANTS = [
     Mutant(
         "worker/floor.py",
-        "if stale or attempt.why is not None or not self.fence.may_start(now):",
+        "if stale or attempt.why is not None or not fence.may_start(now):",
         "if attempt.why is not None:",
         "a process whose lease is over starts nothing",
         ("171",),

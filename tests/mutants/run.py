@@ -22,7 +22,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.process import LOADED, ROOT, hunt_there
 from tests.services import PostgresServer
 
-CORE_TESTS = ("lifecycle", "leases", "decide", "keys", "schedule", "schedule_plan")
+CORE_TESTS = ("lifecycle", "leases", "decide", "keys", "schedule", "schedule_plan", "share")
 LONGEST = 120
 
 

@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "operations": "operations",
     "workers": "workers",
     "schedules": "schedules",
+    "bench": "bench",
 }
 """Command -> module, in the order of the help."""
 

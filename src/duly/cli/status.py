@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import click
+from msgspec.structs import replace
 
 from duly.client.inspect import QueueStatus, Status
+from duly.core.share import advice, shares
+from duly.stores.protocol import QueueCount
 
 from .options import common
 from .output import Column, Out, age, count, counted, plain, rate
@@ -37,7 +40,9 @@ def status(context: click.Context, queue: str | None) -> None:
 
     One row for each queue: jobs by state, the age of the job that is ready longest, jobs in and out per second over
     the last minutes, the time until nothing waits (DRAIN), and how fast the line grows (SLOPE). Then a sentence for
-    each queue that needs a person.
+    each queue that needs a person and, on PostgreSQL, what share of its commits, WAL and connections the queues take,
+    and whether they should have a broker or a database of their own. Who writes how much WAL is known by
+    pg_stat_statements only; without it, rows tell.
 
     \b
       duly status
@@ -47,9 +52,7 @@ def status(context: click.Context, queue: str | None) -> None:
     app = session.data()
     found = app.inspect.status()
     if queue is not None:
-        found = Status(
-            found.store, found.now, (app.inspect.queue(queue),), found.workers, found.newest_progress
-        )
+        found = replace(found, queues=(app.inspect.queue(queue),))
     session.out.answer(plain(found), lambda: lines(found, session.out), (plain(row) for row in found.queues))
 
 
@@ -58,8 +61,15 @@ def lines(found: Status, out: Out) -> list[str]:
     text = [] if out.quiet else [headline(found)]
     text += out.table(COLUMNS, (row(queue) for queue in found.queues))
     if not out.quiet:
-        text += sentences(found)
+        text += [*sentences(found), *burden(found)]
     return text
+
+
+def burden(found: Status) -> list[str]:
+    """What the queues are to a database that others use, too."""
+    if found.load is None:
+        return []
+    return [shares(found.load), *advice(found.load, found.jobs_per_s)]
 
 
 def headline(found: Status) -> str:
@@ -94,11 +104,7 @@ def row(queue: QueueStatus) -> list[str]:
         slope = ("+" if counts.slope_per_s > 0 else "") + rate(counts.slope_per_s)
     return [
         counts.queue,
-        count(counts.ready),
-        count(counts.scheduled),
-        count(counts.blocked),
-        count(counts.running),
-        count(counts.dead),
+        *(_counted(counts, state) for state in ("ready", "scheduled", "blocked", "running", "dead")),
         age(counts.oldest_ready),
         rate(counts.in_per_s),
         rate(counts.out_per_s),
@@ -106,6 +112,12 @@ def row(queue: QueueStatus) -> list[str]:
         slope,
         "paused" if counts.paused else "",
     ]
+
+
+def _counted(counts: QueueCount, state: str) -> str:
+    """A count; an estimate with two figures and a sign that it is one."""
+    number: int = getattr(counts, state)
+    return f"~{count(round(number, 2 - len(str(number))))}" if state in counts.estimated else count(number)
 
 
 def sentences(found: Status) -> Iterable[str]:

@@ -6,8 +6,9 @@ Checked when it is enqueued, so that a draft may be made at import, before any s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from duly.client.client import Client
 from duly.client.declaration import Declaration
@@ -16,15 +17,17 @@ from duly.client.options import Options
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Draft(Generic[T_co]):
+class Draft(Struct, Generic[T_co], frozen=True):
     """What `task.draft(...)` makes; hand it to `App.enqueue_many`."""
 
-    client: Client = field(repr=False)
-    declaration: Declaration = field(repr=False)
-    options: Options = field(repr=False)
+    client: Client
+    declaration: Declaration
+    options: Options
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Draft(args={self.args!r}, kwargs={self.kwargs!r})"
 
     def __str__(self) -> str:
         parts = [repr(value) for value in self.args] + [

@@ -11,6 +11,7 @@ from duly.client.blobs import Unstored, stowing
 from duly.client.client import Client
 from duly.client.draft import Draft
 from duly.client.job import Job
+from duly.client.options import NOTHING
 from duly.client.unique import stored_form
 from duly.core.errors import DulyError, PayloadError, UsageError
 from duly.core.job import NewJob, Token, UniqueKey
@@ -69,12 +70,24 @@ def _encoded(
     *,
     marks: bool,
 ) -> NewJob:
-    declaration, options, settings = draft.declaration, draft.options, client.settings
+    declaration, options = draft.declaration, draft.options
     arguments = declaration.handler.arguments
     queue = options.queue or declaration.queue
-    client.registry.check_queue(queue, f"task {declaration.name!r}")
+    if not client.registry.knows_queue(queue):
+        client.registry.check_queue(queue, f"task {declaration.name!r}")
     encode = arguments.encode_marked if marks else arguments.encode
-    args = encode(draft.args, draft.kwargs, settings.bounds)
+    args = encode(draft.args, draft.kwargs, client.settings.bounds)
+    if options is NOTHING and declaration.unique is None and not references:
+        # As below, for a job of which nothing more was said.
+        return NewJob(
+            queue,
+            declaration.name,
+            args,
+            declaration.priority,
+            expires=declaration.expires,
+            correlation_id=correlation_id,
+            holder=holder,
+        )
     tenant = options.tenant or ""
     key = options.idempotency_key
     then: tuple[NewJob, ...] = ()

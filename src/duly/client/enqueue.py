@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
+from duly.client.blocking import loop_is_running
 from duly.client.client import Client
 from duly.client.draft import Draft
 from duly.client.encoding import anew_job, new_job
@@ -38,13 +38,15 @@ _FIRST_PAUSE: Final = 0.05
 def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
     """Store one job; blocks for one round trip."""
     client = draft.client
-    client.refuse_blocking(
-        f"{draft.declaration.name}.enqueue()", f"await {draft.declaration.name}.aenqueue()"
-    )
+    if loop_is_running():
+        name = draft.declaration.name
+        client.refuse_blocking(f"{name}.enqueue()", f"await {name}.aenqueue()")
     connection = connection_for(client, draft.options.connection)
     job = new_job(draft, current.get())
-    with _naming([draft]):
+    try:
         stored = client.call(_store, client, connection, [job])
+    except KeyReused as error:
+        raise _named([draft], error) from None
     return _answer(client, draft, job, stored[0])
 
 
@@ -53,8 +55,10 @@ async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
     client = draft.client
     connection = connection_for(client, draft.options.connection)
     job = await anew_job(draft, current.get())
-    with _naming([draft]):
+    try:
         stored = await _astore(client, connection, [job])
+    except KeyReused as error:
+        raise _named([draft], error) from None
     return _answer(client, draft, job, stored[0])
 
 
@@ -74,8 +78,10 @@ def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) ->
     if not jobs:
         return []
     connection = connection_for(client, connection)
-    with _naming(kept):
+    try:
         stored = client.call(_store, client, connection, jobs)
+    except KeyReused as error:
+        raise _named(kept, error) from None
     return _answers(client, kept, jobs, stored)
 
 
@@ -95,25 +101,23 @@ async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: 
     if not jobs:
         return []
     connection = connection_for(client, connection)
-    with _naming(kept):
+    try:
         stored = await _astore(client, connection, jobs)
+    except KeyReused as error:
+        raise _named(kept, error) from None
     return _answers(client, kept, jobs, stored)
 
 
-@contextmanager
-def _naming(drafts: Sequence[Draft[Any]]) -> Iterator[None]:
+def _named(drafts: Sequence[Draft[Any]], error: KeyReused) -> KeyReused:
     """A store knows only the digest of a key; whoever wrote it wants to read it in the error."""
-    try:
-        yield
-    except KeyReused as error:
-        draft = drafts[error.position]
-        whose = "another draft of this call" if error.job_id is None else f"job {error.job_id}"
-        raise KeyReused(
-            f"{draft.declaration.name}: idempotency_key={draft.options.idempotency_key!r} belongs to {whose}, which "
-            "has other arguments; nothing was enqueued. Give the new request a key of its own",
-            job_id=error.job_id,
-            position=error.position,
-        ) from None
+    draft = drafts[error.position]
+    whose = "another draft of this call" if error.job_id is None else f"job {error.job_id}"
+    return KeyReused(
+        f"{draft.declaration.name}: idempotency_key={draft.options.idempotency_key!r} belongs to {whose}, which "
+        "has other arguments; nothing was enqueued. Give the new request a key of its own",
+        job_id=error.job_id,
+        position=error.position,
+    )
 
 
 def _store(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
@@ -187,7 +191,10 @@ def _at(position: int, error: DulyError) -> DulyError:
 def _answers(
     client: Client, drafts: list[Draft[T]], jobs: list[NewJob], stored: list[Stored]
 ) -> list[Enqueued[T]]:
-    return [_answer(client, *part) for part in zip(drafts, jobs, stored, strict=True)]
+    return [
+        Enqueued(client, draft.declaration.handler, one, queue=job.queue, task=job.task)
+        for draft, job, one in zip(drafts, jobs, stored, strict=True)
+    ]
 
 
 def _answer(client: Client, draft: Draft[T], job: NewJob, stored: Stored) -> Enqueued[T]:

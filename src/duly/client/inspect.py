@@ -25,6 +25,7 @@ from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.pressure import drain_time, health
 from duly.core.registration import ScheduleRecord
+from duly.core.share import DatabaseLoad
 from duly.stores.protocol import DeadGroup, OperationRecord, Pause, QueueCount, WorkerRecord
 
 SEARCHED_AT_ONCE: Final = 500
@@ -59,6 +60,14 @@ class Status(msgspec.Struct, frozen=True):
     workers: int
     newest_progress: timedelta | None
     """Since any worker last ended an attempt or found nothing to do."""
+    load: DatabaseLoad | None = None
+    """What the queues take of a database that others use, too; None of an SQLite file."""
+
+    @property
+    def jobs_per_s(self) -> float | None:
+        """Into all queues, over the last minutes; None when nobody measured."""
+        known = [queue.counts.in_per_s for queue in self.queues if queue.counts.in_per_s is not None]
+        return sum(known) if known else None
 
 
 class JobDetail(msgspec.Struct, frozen=True):
@@ -95,7 +104,9 @@ class Inspect:
         workers = store.workers()
         ages = [worker.progress_age for worker in workers if worker.progress_age is not None]
         facts = {name: without_password(fact) for name, fact in store.describe().items()}
-        return Status(facts, store.now(), self._queues(workers), len(workers), min(ages, default=None))
+        queues = self._queues(workers)
+        newest = min(ages, default=None)
+        return Status(facts, store.now(), queues, len(workers), newest, store.load())
 
     @blocking
     def queues(self) -> tuple[QueueStatus, ...]:

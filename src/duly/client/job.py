@@ -75,6 +75,7 @@ class Job:
         "_encode",
         "_journal",
         "_port",
+        "_proof",
         "attempt",
         "correlation_id",
         "enqueued_at",
@@ -83,7 +84,6 @@ class Job:
         "tags",
         "task",
         "tenant",
-        "token",
         "trigger",
     )
 
@@ -112,10 +112,9 @@ class Job:
         self.tags = tags
         self.correlation_id = correlation_id
         self.enqueued_at = enqueued_at
-        self.token = token
-        """Proof of this attempt; None in a direct call."""
         self.trigger = trigger
         """What caused it, as "schedule:NAME@2030-05-01T09:00:00Z"; None for a plain enqueue."""
+        self._proof: tuple[Incarnation, JobId, int] | None = token
         self._port = port
         self._encode = encode
         self._journal: Journal | None = None
@@ -130,12 +129,13 @@ class Job:
         made.id = job.id
         made.task = job.task
         made.queue = job.queue
-        made.attempt = 1 + job.counters.failed + job.counters.lost
+        counters = job.counters
+        made.attempt = 1 + counters.failed + counters.lost
         made.tenant = job.tenant
         made.tags = job.tags
         made.correlation_id = job.correlation_id
         made.enqueued_at = job.enqueued_at
-        made.token = Token(incarnation, job.id, job.run)
+        made._proof = (incarnation, job.id, job.run)
         made.trigger = job.trigger
         made._port = port
         made._encode = encode
@@ -144,6 +144,11 @@ class Job:
 
     def __repr__(self) -> str:
         return f"<Job {self.id} {self.task} attempt {self.attempt}>"
+
+    @property
+    def token(self) -> Token | None:
+        """Proof of this attempt; None in a direct call."""
+        return None if self._proof is None else Token(*self._proof)
 
     @property
     def should_stop(self) -> bool:

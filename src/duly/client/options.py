@@ -52,6 +52,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
     def merged(self, later: Options) -> Options:
         """These with what `later` says on top; its delay replaces a run_at and the other way round."""
+        if self is NOTHING:
+            return later
         said = {
             name: value for name in Options.__struct_fields__ if (value := getattr(later, name)) is not None
         }

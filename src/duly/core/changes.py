@@ -6,10 +6,11 @@ Knows nothing of encoding: it compares two values and says where and how they di
 import enum
 import math
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import PurePath
 from typing import Final
+from uuid import UUID
 
 from duly.core.unstorable import (
     Fault,
@@ -21,6 +22,8 @@ from duly.core.unstorable import (
     parts_of,
     scalar_reason,
 )
+
+_LEAVES: Final = frozenset({str, bool, float, type(None), bytes, date, time, timedelta, UUID})
 
 _FIXES: Final[dict[tuple[type, type], str]] = {
     (tuple, list): "annotate it tuple[...], or pass a list",
@@ -41,20 +44,25 @@ def changed(sent: object, got: object, *, strict: bool) -> Fault | None:
     kind = type(sent)
     if kind is not type(got):
         return _of_another_type(sent, got, strict)
-    if isinstance(sent, (int, datetime, Decimal)) and (reason := scalar_reason(sent)):
-        return Fault(reason)
-    if kind in {str, int, bool, float, type(None)}:
+    if kind in _LEAVES:
         return None if sent == got else Fault(f"would arrive as {got!r:.60}")
     if isinstance(sent, (list, tuple)) and isinstance(got, (list, tuple)):
         return _items(sent, got, strict)
     if isinstance(sent, dict) and isinstance(got, dict):
         return _entries(sent, got, strict)
+    if isinstance(sent, (int, datetime, Decimal)) and (reason := scalar_reason(sent)):
+        return Fault(reason)
+    if kind is int:
+        return None if sent == got else Fault(f"would arrive as {got!r:.60}")
+    if kind is datetime:
+        return None if _same(sent, got) else Fault(f"would arrive as {got!r:.60}")
     return _whole(sent, got, strict)
 
 
 def _items(sent: list[object] | tuple[object, ...], got: Iterable[object], strict: bool) -> Fault | None:
     for index, (before, after) in enumerate(zip(sent, got, strict=True)):
-        if fault := changed(before, after, strict=strict):
+        same = type(before) in _LEAVES and type(before) is type(after) and before == after
+        if not same and (fault := changed(before, after, strict=strict)):
             return fault.under(f"[{index}]")
     return None
 

@@ -18,6 +18,9 @@ from .lifecycle import Event, State
 from .text import storable
 
 INTERRUPTED_TOO_OFTEN: Final = "interrupted {} times in a row"
+# Reading a member from its class runs Python code before 3.12, and every job ends so.
+_COMPLETE: Final = Event.complete
+_COMPLETED: Final = State.completed
 
 
 class Policy(Struct, frozen=True):
@@ -30,16 +33,10 @@ class Policy(Struct, frozen=True):
 
 def completed(job: ClaimedJob, result: bytes | None, elapsed: timedelta, note: str | None = None) -> Ended:
     """running -> completed."""
-    return Ended(
-        job.id,
-        job.run,
-        Event.complete,
-        State.completed,
-        _settled(job),
-        result=result,
-        note=note,
-        elapsed=elapsed,
-    )
+    counters = job.counters
+    if counters.interrupted:
+        counters = _settled(job)
+    return Ended(job.id, job.run, _COMPLETE, _COMPLETED, counters, None, result, None, note, None, elapsed)
 
 
 def raised(

@@ -28,7 +28,7 @@ from duly.core.encoding import (
 from duly.core.errors import PayloadError, UsageError
 from duly.core.job import RESULT_MARK
 from duly.core.signature import HandlerSignature, written
-from duly.core.unstorable import Custom, is_row
+from duly.core.unstorable import Custom, is_row, surely_storable
 
 __all__ = ["Arguments", "Bounds", "decode_result", "encode_result"]
 
@@ -37,6 +37,7 @@ _BOUNDS: Final = Bounds()
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 _UNKNOWN: Final = re.compile("Object contains unknown field `(.*)`")
+_asdict: Final = msgspec.structs.asdict
 _MISSING: Final = re.compile("Object missing required field `(.*)`")
 
 CustomReader = Callable[[type, object], object]
@@ -59,7 +60,10 @@ class _Shape(NamedTuple):
     """Parameters of which some part is a set."""
     custom: frozenset[type]
     """Classes of the layers above among the parts."""
-    decoder: msgspec.json.Decoder[Any]
+    optional: bool
+    """Whether some parameter may be left out."""
+    decode: Callable[[bytes | str], Any]
+    """From JSON to an object with a field for each parameter."""
 
 
 class Arguments:
@@ -117,13 +121,13 @@ class Arguments:
         named = self._bound(shape, args, kwargs)
         for name, value in named.items():
             if type(value) not in shape.exact[name]:
-                return _proved(shape.decoder, shape, named, bounds)
+                return _proved(shape.decode, shape, named, bounds)
             if isinstance(value, (int, float)) and not _LEAST <= value <= _MOST:
-                return _proved(shape.decoder, shape, named, bounds)
+                return _proved(shape.decode, shape, named, bounds)
         try:
             data = ENCODER.encode(named)
         except UnicodeEncodeError:
-            return _proved(shape.decoder, shape, named, bounds)
+            return _proved(shape.decode, shape, named, bounds)
         if len(data) > bounds.max_bytes:
             raise too_large(len(data), named, bounds, "argument")
         return data
@@ -143,18 +147,20 @@ class Arguments:
                 known[name] = value
             elif fault := explained({name: value}, bounds, "argument"):
                 raise refusal(fault, "argument")
-        _proved(self._lenient, shape, known, bounds)
+        _proved(self._lenient.decode, shape, known, bounds)
         return data
 
     def decode(self, data: bytes | str) -> dict[str, Any]:
         """Return the stored arguments as the handler's types; raise PayloadError with the path of what does not fit."""
         shape = self._shape or self._known()
         try:
-            found = decode_value(data, shape.decoder.decode, "argument")
-        except PayloadError as error:
-            raise self._of_another_release(error) from error.__cause__
-        named = ((name, getattr(found, name)) for name in shape.names)
-        return {name: value for name, value in named if value is not msgspec.UNSET}
+            found = shape.decode(data)
+        except Exception:  # whatever it was is said by the second try, which is for errors alone
+            return self._refused(shape, data)
+        named = _asdict(found)
+        if shape.optional:
+            return {name: value for name, value in named.items() if value is not msgspec.UNSET}
+        return named
 
     def _known(self) -> _Shape:
         if self._shape is None:
@@ -165,6 +171,13 @@ class Arguments:
     def _lenient(self) -> msgspec.json.Decoder[Any]:
         """Reads calls of which some arguments are not known yet."""
         return _decoder(self._known().types, frozenset(), self._hook)
+
+    def _refused(self, shape: _Shape, data: bytes | str) -> dict[str, Any]:
+        try:
+            found = decode_value(data, shape.decode, "argument")
+        except PayloadError as error:
+            raise self._of_another_release(error) from error.__cause__
+        return {name: value for name, value in _asdict(found).items() if value is not msgspec.UNSET}
 
     def _of_another_release(self, error: PayloadError) -> PayloadError:
         """The error itself, or a clearer one where a release that takes other parameters stored the arguments."""
@@ -191,6 +204,8 @@ class Arguments:
         self, shape: _Shape, args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> dict[str, object]:
         names = shape.names
+        if not kwargs and len(args) == shape.positional == len(names):
+            return dict(zip(names, args, strict=True))
         named: dict[str, object] = dict(zip(names, args, strict=False))
         fits = (
             len(args) <= shape.positional
@@ -207,11 +222,11 @@ class Arguments:
 
 
 def _proved(
-    decoder: msgspec.json.Decoder[Any], shape: _Shape, named: dict[str, object], bounds: Bounds
+    decode: Callable[[bytes | str], Any], shape: _Shape, named: dict[str, object], bounds: Bounds
 ) -> bytes:
     data = _written(shape, named, bounds, ENCODER)
     try:
-        found = decode_value(data, decoder.decode, "argument")
+        found = decode_value(data, decode, "argument")
     except PayloadError:
         # JSON has null where there was NaN, for one: the value itself says more than what became of it.
         if fault := explained(named, bounds, "argument"):
@@ -261,7 +276,8 @@ def _read(signature: HandlerSignature, hook: CustomReader) -> _Shape:
         open=frozenset(name for name, found in parts.items() if any(map(_is_open, found))),
         sets=frozenset(name for name, found in parts.items() if any(map(_is_set, found))),
         custom=frozenset(kind for found in parts.values() for part in found for kind in _custom_in(part)),
-        decoder=_decoder(taken.types, taken.required, hook),
+        optional=not taken.required.issuperset(taken.types),
+        decode=_decoder(taken.types, taken.required, hook).decode,
     )
 
 
@@ -336,7 +352,7 @@ def encode_result(value: object, bounds: Bounds = _BOUNDS) -> bytes:
     Tuples, sets and keys that are no text become what JSON has; `decode_result` gives them their types back.
     """
     data = encode_value(value, bounds, "result")
-    if fault := explained(value, bounds, "result"):
+    if not surely_storable(value) and (fault := explained(value, bounds, "result")):
         raise refusal(fault, "result")
     return data
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, MappingView, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import PurePath
 from types import (
@@ -58,6 +58,8 @@ _FINE_LEAVES: Final = (
     Custom,
     Placeholder,
 )
+# Of exactly these classes; a text that holds half a character is not written in the first place.
+_SURE_LEAVES: Final = frozenset({str, bool, type(None), bytes, date, time, timedelta, UUID})
 _LOCKS: Final = frozenset({"lock", "Lock", "RLock", "_RLock", "Semaphore", "Condition", "Barrier", "Event"})
 
 
@@ -122,6 +124,25 @@ def _has(value: object, name: str) -> bool:
         return hasattr(value, name)
     except Exception:  # proxies of web frameworks raise RuntimeError outside of a request
         return False
+
+
+def surely_storable(value: object) -> bool:
+    """Tell, of a value that was written as JSON within its bounds, that `fault_in` has nothing against it.
+
+    Says so of what most handlers return, in a tenth of the time; False means only that it takes a closer look.
+    """
+    if type(value) is dict:
+        return all(
+            type(key) is str and (type(part) in _SURE_LEAVES or surely_storable(part))
+            for key, part in value.items()
+        )
+    if type(value) is list or type(value) is tuple:
+        return all(type(part) in _SURE_LEAVES or surely_storable(part) for part in value)
+    if type(value) is float:
+        return math.isfinite(value)
+    if type(value) is int:
+        return value.bit_length() <= _MOST_BITS
+    return type(value) in _SURE_LEAVES or (type(value) is datetime and value.tzinfo is UTC)
 
 
 def fault_in(value: object, most: int) -> Fault | None:

@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 from duly.core.errors import UsageError
+from duly.stores.probe import Probe
 from duly.stores.protocol import Clock, Store
 from duly.stores.urls import parse_url
 
@@ -31,8 +32,7 @@ def open_store(
         from duly.stores.sqlite.store import SQLiteStore
 
         return SQLiteStore(address.path, schema=schema, clock=clock, durable=durable)
-    if find_spec("psycopg") is None:
-        raise UsageError("PostgreSQL needs a driver that is not installed; run: pip install 'duly[postgres]'")
+    _require_driver()
     from duly.stores.postgres.store import PostgresStore
 
     return PostgresStore(address.url, schema=schema, clock=clock, pool=pool, notify=notify)
@@ -44,3 +44,25 @@ def clear_schema(url: object, schema: str, *, drop: bool) -> None:
 
     address = parse_url(url)
     (scratch.drop if drop else scratch.empty)(address.url, schema)
+
+
+def open_probe(url: object) -> Probe:
+    """A scratch place beside the jobs that a URL leads to, for measuring; nothing is made before its `prepare`."""
+    address = parse_url(url)
+    if address.kind == "memory":
+        raise UsageError(
+            "memory:// has neither disk nor network to measure; give sqlite:///… or postgresql://…"
+        )
+    if address.path is not None:
+        from duly.stores.sqlite.probe import SQLiteProbe
+
+        return SQLiteProbe(address.path)
+    _require_driver()
+    from duly.stores.postgres.probe import PostgresProbe
+
+    return PostgresProbe(address.url)
+
+
+def _require_driver() -> None:
+    if find_spec("psycopg") is None:
+        raise UsageError("PostgreSQL needs a driver that is not installed; run: pip install 'duly[postgres]'")

@@ -33,6 +33,7 @@ from duly.core.job import (
 from duly.core.leases import Beat
 from duly.core.lifecycle import Event, State
 from duly.core.registration import Registration, Schedule, ScheduleRecord
+from duly.core.share import DatabaseLoad
 from duly.stores.records import (
     Capabilities,
     DeadGroup,
@@ -231,6 +232,9 @@ class InspectionStore(Protocol):
 
     def now(self) -> datetime:
         """The database's clock."""
+
+    def load(self) -> DatabaseLoad | None:
+        """What the database does a second and what of it is ours; None where the database is ours alone."""
 
     def describe(self) -> dict[str, str]:
         """Facts for `status` and `check`: where (absolute path or host), server version, journal mode, sync, schema."""

@@ -43,6 +43,8 @@ class QueueCount(Struct, frozen=True):
     """Over the last minutes, from samples the workers keep; None without samples."""
     out_per_s: float | None = None
     slope_per_s: float | None = None
+    estimated: tuple[str, ...] = ()
+    """Which of the counts are estimates, because counting so many would take too long: `("ready", "scheduled")`."""
 
 
 class WorkerRecord(Struct, frozen=True):

@@ -36,6 +36,12 @@ class Phase(IntEnum):
     ended = 3
 
 
+# Reading a member from its class runs Python code before 3.12, and every job asks several times.
+_WAITING: Final = Phase.waiting
+_RUNNING: Final = Phase.running
+_COMPLETED: Final = State.completed
+
+
 class Desk(Protocol):
     """What all attempts of one incarnation share."""
 
@@ -77,7 +83,7 @@ class Attempt:
         self.held_at = held_at
         self.wait_from = held_at
         """Unstarted since; moves on while its arguments are read."""
-        self.phase: Phase = Phase.waiting
+        self.phase: Phase = _WAITING
         self.started_at = 0.0
         self.deadline_at = 0.0
         self.why: Why | None = None
@@ -108,9 +114,10 @@ class Attempt:
 
     def begin(self, now: float) -> None:
         """waiting -> running."""
+        timeout = self.job.timeout
         self.started_at = now
-        self.deadline_at = now + self.card.time_to_run(self.job)
-        self.phase = Phase.running
+        self.deadline_at = now + (self.card.timeout if timeout is None else timeout.total_seconds())
+        self.phase = _RUNNING
 
     def ask(self, why: Why, reason: str, now: float) -> bool:
         """Ask the handler to stop; False when it was asked before."""
@@ -131,7 +138,7 @@ class Attempt:
 
     def carrying(self, ended: Ended) -> Ended:
         """`ended` with how far the loops came, where the job may run again."""
-        if not self.cursors or ended.to is State.completed:
+        if not self.cursors or ended.to is _COMPLETED:
             return ended
         return msgspec.structs.replace(ended, cursors=tuple(self.cursors.items()))
 
@@ -235,7 +242,7 @@ class Attempt:
         return completed(self.job, result, self.elapsed(boottime()), note)
 
     def _check_live(self) -> None:
-        if self.phase != Phase.running or self.why == "lease" or self.acked_first:
+        if self.phase is not _RUNNING or self.why == "lease" or self.acked_first:
             raise self._lost()
 
     def _lost(self) -> LeaseLost:

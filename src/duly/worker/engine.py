@@ -184,10 +184,12 @@ class Engine:
         self._distribute(attempts)
 
     def _distribute(self, attempts: Sequence[Attempt]) -> None:
+        mine: list[list[Attempt]] = [[] for _ in self.groups]
+        for attempt in attempts:
+            mine[attempt.card.kind].append(attempt)
         for group in self.groups:
-            mine = [attempt for attempt in attempts if attempt.card.kind == group.kind]
-            if mine:
-                group.push(mine)
+            if mine[group.kind]:
+                group.push(mine[group.kind])
 
     def _step_shutdown(self, now: float) -> None:
         if self.shutdown.stage is Stage.working or self._over or not self.shutdown.step(now):

@@ -6,6 +6,7 @@ All counts change in the pump's thread alone. Knows no store and runs nothing.
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from typing import Final
 
 from duly.core.job import ClaimRequest, QueueClaim
@@ -13,7 +14,7 @@ from duly.worker.attempt import Attempt
 from duly.worker.card import LOOP, PROCESS, THREAD, Card
 from duly.worker.options import PREFETCH, Plan
 
-_TINY: Final = 0.02
+_TINY: Final = timedelta(milliseconds=20)
 _TINY_SHARE: Final = 0.05
 _LEARN: Final = 0.1
 # Jobs of a kind without a free slot that may be claimed in passing from a queue of several kinds.
@@ -28,6 +29,7 @@ class QueueState:
     """What was seen of one queue."""
 
     __slots__ = (
+        "ahead",
         "held",
         "held_of",
         "kinds",
@@ -46,8 +48,10 @@ class QueueState:
         self.own_slots = own_slots
         self.held = 0
         """Claimed and not ended."""
-        self.held_of: Counter[int] = Counter()
+        self.held_of = {LOOP: 0, THREAD: 0, PROCESS: 0}
         """The same, by kind of slot."""
+        self.ahead = 0
+        """Jobs beyond the free slots that may be claimed: some only while nearly all runs take next to nothing."""
         self.passing_at = 0.0
         self.passing_pause = 0.0
         """Grows while looking for jobs of another kind finds only more of the full one."""
@@ -72,14 +76,17 @@ class QueueState:
         self.saw(kind)
 
     def saw(self, kind: int) -> None:
-        self.kinds[kind] += 1
-        if self.kinds[kind] > 1000:
+        kinds = self.kinds
+        count = kinds[kind] = kinds[kind] + 1
+        if count > 1000:
             # Halved, so that what a queue used to hold is forgotten.
-            for known in self.kinds:
-                self.kinds[known] = (self.kinds[known] + 1) // 2
+            for known in kinds:
+                kinds[known] = (kinds[known] + 1) // 2
 
-    def ended(self, elapsed: float, now: float) -> None:
-        self.slow += ((elapsed > _TINY) - self.slow) * _LEARN
+    def ended(self, elapsed: timedelta, now: float) -> None:
+        slow = self.slow
+        slow += ((elapsed > _TINY) - slow) * _LEARN
+        self.slow = slow
         self.window_count += 1
         passed = now - self.window_from
         if passed >= 0.05:
@@ -87,14 +94,12 @@ class QueueState:
             if passed < 2:
                 self.rate = self.window_count / passed
             self.window_from, self.window_count = now, 0
-
-    def prefetch(self) -> int:
-        if self.slow >= _TINY_SHARE:
-            return 0
-        return min(PREFETCH, int(self.rate * _AHEAD))
+        elif (slow < _TINY_SHARE) == (self.ahead > 0):
+            return
+        self.ahead = min(PREFETCH, int(self.rate * _AHEAD)) if slow < _TINY_SHARE else 0
 
     def slots_and_ahead(self, sizes: Mapping[int, int]) -> int:
-        return sum(sizes[kind] for kind, count in self.kinds.items() if count) + self.prefetch()
+        return sum(sizes[kind] for kind, count in self.kinds.items() if count) + self.ahead
 
 
 class Fetch:
@@ -133,10 +138,11 @@ class Fetch:
         kind = attempt.card.kind
         queue = self._queues.get(attempt.job.queue)
         if queue is not None:
-            full = queue.own_slots is not None and queue.held >= queue.own_slots
-            if not queue.prefetch() and (full or self._free(queue, kind, self._room()) <= 0):
-                queue.refused(kind, now)
-                return False
+            if not queue.ahead:
+                full = queue.own_slots is not None and queue.held >= queue.own_slots
+                if full or self._free(queue, kind, self._room()) <= 0:
+                    queue.refused(kind, now)
+                    return False
             queue.took(kind)
         self._held[kind] += 1
         return True
@@ -146,14 +152,15 @@ class Fetch:
         if attempt.released:
             return
         attempt.released = True
-        self._held[attempt.card.kind] -= 1
+        kind = attempt.card.kind
+        self._held[kind] -= 1
         queue = self._queues.get(attempt.job.queue)
         if queue is not None:
             queue.held -= 1
-            queue.held_of[attempt.card.kind] -= 1
+            queue.held_of[kind] -= 1
             ended = attempt.ended
             if ended is not None and ended.elapsed is not None:
-                queue.ended(ended.elapsed.total_seconds(), now)
+                queue.ended(ended.elapsed, now)
 
     def wake(self) -> None:
         """There may be work: claim at the next chance. Called from any thread."""
@@ -202,7 +209,7 @@ class Fetch:
     def _room_in_all(self, claims: Iterable[QueueClaim], room: Mapping[int, int]) -> int:
         asked = [self._queues[claim.queue] for claim in claims]
         kinds = {kind for queue in asked for kind in queue.kinds} or set(room)
-        ahead = sum(queue.slots_and_ahead(self._sizes) - queue.held for queue in asked if queue.prefetch())
+        ahead = sum(queue.slots_and_ahead(self._sizes) - queue.held for queue in asked if queue.ahead)
         return max(sum(max(0, room[kind]) for kind in kinds), ahead)
 
     def _room(self) -> dict[int, int]:
@@ -223,7 +230,7 @@ class Fetch:
             most = min(_fitting(free, share) for free, share in shares)
             if most <= 0 and now >= queue.passing_at:
                 most = self._in_passing(shares, kinds)
-        return self._topped_up(most, queue) if queue.prefetch() else most
+        return self._topped_up(most, queue) if queue.ahead else most
 
     def _free(self, queue: QueueState, kind: int, room: Mapping[int, int]) -> int:
         """Free slots of a kind, less those kept for the other queues of that kind."""
@@ -244,7 +251,7 @@ class Fetch:
     def _topped_up(self, free: int, queue: QueueState) -> int:
         """With tiny jobs, more than the free slots; but a nearly full buffer is left alone."""
         wanted = queue.slots_and_ahead(self._sizes) - queue.held
-        return max(free, wanted if wanted >= queue.prefetch() // 4 else 0)
+        return max(free, wanted if wanted >= queue.ahead // 4 else 0)
 
 
 def _turns() -> bool:

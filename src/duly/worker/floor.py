@@ -15,6 +15,9 @@ from duly.worker.board import EMPTY, ENDED, Board, boottime
 from duly.worker.heartbeat import Fence
 from duly.worker.run import Around
 
+# Reading a member from its class runs Python code before 3.12, and every job ends so.
+_ENDED: Final = Phase.ended
+
 
 class Slot:
     """One place where a handler can run."""
@@ -75,10 +78,10 @@ class Floor:
 
     def begin(self, attempt: Attempt, slot: Slot) -> bool:
         """waiting -> running, if the lease still allows it; says so on the board."""
-        now = self.clock()
+        now, fence = self.clock(), self.fence
         # Claimed a whole lease ago: this process stood still, and a sweep may have given the job to another by now.
-        stale = now - attempt.held_at >= self.fence.lease and not attempt.acked_first
-        if stale or attempt.why is not None or not self.fence.may_start(now):
+        stale = now - attempt.held_at >= fence.lease and not attempt.acked_first
+        if stale or attempt.why is not None or not fence.may_start(now):
             if attempt.why is None and not stale:
                 self.on_lapse()
             return False
@@ -97,17 +100,20 @@ class Floor:
             # A handler forked and let the copy come back here; only the original may speak to the store.
             os._exit(0)
         slot.attempt = None
-        attempt.ended = attempt.carrying(attempt.verdict or ended)
-        attempt.phase = Phase.ended
-        if attempt.record >= 0:
-            self.board.state(attempt.record, ENDED)
+        ended = attempt.verdict or ended
+        attempt.ended = attempt.carrying(ended) if attempt.cursors else ended
+        attempt.phase = _ENDED
+        record = attempt.record
+        if record >= 0:
+            self.board.state(record, ENDED)
         self.on_end(attempt)
 
     def settled(self, attempt: Attempt) -> None:
         """Its end is stored, or is nobody's business any more."""
-        if attempt.record >= 0:
-            self.board.state(attempt.record, EMPTY)
-            self._records.append(attempt.record)
+        record = attempt.record
+        if record >= 0:
+            self.board.state(record, EMPTY)
+            self._records.append(record)
             attempt.record = -1
 
     def forked(self) -> None:

@@ -26,10 +26,7 @@ class Held:
 
     def add(self, attempt: Attempt) -> bool:
         """False when an older attempt of the same job is still here, running on without its lease."""
-        if attempt.job.id in self._by_id:
-            return False
-        self._by_id[attempt.job.id] = attempt
-        return True
+        return self._by_id.setdefault(attempt.job.id, attempt) is attempt
 
     def drop(self, attempt: Attempt) -> None:
         if self._by_id.get(attempt.job.id) is attempt:

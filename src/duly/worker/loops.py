@@ -5,6 +5,7 @@ that is meant for one never reaches the next.
 """
 
 import asyncio
+import math
 import types
 from collections import deque
 from collections.abc import Coroutine, Generator, Sequence
@@ -21,6 +22,9 @@ from duly.worker.run import acall, handle_of, raised, read_arguments, returned
 # One slot runs at most this long without letting the loop turn, however short its handlers are.
 _BURST: Final = 0.005
 _TICK: Final = 0.25
+
+_Suspended = tuple[Context, Coroutine[Any, Any, Any], object]
+"""A handler that waits: its context, itself, and what for."""
 
 
 class LoopGroup:
@@ -104,7 +108,8 @@ class LoopGroup:
             task.cancel()
 
     def _wake(self) -> None:
-        idle, needed = self._idle, len(self._waiting)
+        """Two slots at most: handlers that never wait need no more, and one that waits wakes the next two."""
+        idle, needed = self._idle, min(2, len(self._waiting))
         while idle and needed:
             waiter = idle.popleft().idle
             if isinstance(waiter, asyncio.Future) and not waiter.done():
@@ -128,6 +133,7 @@ class LoopGroup:
     async def _serve(self, slot: Slot) -> None:
         waiting, floor = self._waiting, self._floor
         burst_ends = 0.0
+        began: float | _Suspended
         while not (self._closed or slot.abandoned):
             try:
                 if not waiting:
@@ -145,33 +151,66 @@ class LoopGroup:
             if not floor.begin(attempt, slot):
                 floor.on_end(attempt)
                 continue
-            await self._run(attempt, slot)
-            if floor.clock() >= burst_ends and not slot.abandoned:
+            began = self._start(attempt, slot)
+            if not isinstance(began, float):
+                if waiting and self._idle:
+                    # This slot is taken from now on.
+                    self._wake()
+                began = await self._go_on(attempt, slot, began)
+                # The loop turned meanwhile.
+                burst_ends = began + _BURST
+            if began >= burst_ends and not slot.abandoned:
                 await _turn()
                 burst_ends = floor.clock() + _BURST
 
-    async def _run(self, attempt: Attempt, slot: Slot) -> None:
-        floor = self._floor
+    def _start(self, attempt: Attempt, slot: Slot) -> float | _Suspended:
+        """Up to the handler's first wait, which most short ones never come to; when it ended, if it did.
+
+        Infinite where the loop must turn before the next handler.
+        """
+        floor, card = self._floor, attempt.card
         try:
             kwargs = read_arguments(attempt)
             if isinstance(kwargs, Ended):
-                floor.finish(attempt, kwargs, slot)
-                return
+                return self._finish(attempt, kwargs, slot, floor.clock())
             job = handle_of(attempt)
             current.set(job)
-            card = attempt.card
             if floor.arounds:
                 work = acall(attempt, job, kwargs, floor.arounds)
             else:
                 work = card.fn(job, **kwargs) if card.takes_job else card.fn(**kwargs)
-            ended = returned(attempt, await _inside(copy_context(), work), floor.clock())
+            context = copy_context()
+            try:
+                return context, work, context.run(work.send, None)
+            except StopIteration as stop:
+                now = floor.clock()
+                ended = returned(attempt, stop.value, now)
         except BaseException as error:
-            ended = raised(attempt, error, floor.clock())
+            now = floor.clock()
+            ended = raised(attempt, error, now)
+        return self._finish(attempt, ended, slot, now)
+
+    async def _go_on(self, attempt: Attempt, slot: Slot, began: _Suspended) -> float:
+        """From the first wait to the end; when that was."""
+        floor = self._floor
+        try:
+            result = await _inside(*began)
+            now = floor.clock()
+            ended = returned(attempt, result, now)
+        except BaseException as error:
+            now = floor.clock()
+            ended = raised(attempt, error, now)
+        return self._finish(attempt, ended, slot, now)
+
+    def _finish(self, attempt: Attempt, ended: Ended, slot: Slot, now: float) -> float:
         task = slot.task
-        if isinstance(task, asyncio.Task):
+        if isinstance(task, asyncio.Task) and task.cancelling():
             while task.cancelling():
                 task.uncancel()
-        floor.finish(attempt, ended, slot)
+            # What this handler did not come to feel waits for the next step of the task: a turn of the loop takes it.
+            now = math.inf
+        self._floor.finish(attempt, ended, slot)
+        return now
 
 
 async def _turn() -> None:
@@ -183,15 +222,11 @@ async def _turn() -> None:
 
 
 @types.coroutine
-def _inside(context: Context, work: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """Await `work` with every step in `context`, so that what a handler sets ends with it."""
+def _inside(context: Context, work: Coroutine[Any, Any, Any], waited: object) -> Generator[Any, Any, Any]:
+    """Await the rest of `work`, which waits for `waited`; every step runs in `context`, with which its changes end."""
     run, send, throw = context.run, work.send, work.throw
     error: BaseException | None = None
     while True:
-        try:
-            waited = run(send, None) if error is None else run(throw, error)
-        except StopIteration as stop:
-            return stop.value
         try:
             yield waited
             error = None
@@ -200,3 +235,7 @@ def _inside(context: Context, work: Coroutine[Any, Any, Any]) -> Generator[Any, 
             raise
         except BaseException as thrown:
             error = thrown
+        try:
+            waited = run(send, None) if error is None else run(throw, error)
+        except StopIteration as stop:
+            return stop.value

@@ -6,7 +6,7 @@ from duly.client.operations import Pace, advance
 from duly.stores.protocol import Store
 
 _BUSY: Final = 0.2
-_IDLE: Final = 2.0
+_IDLE: Final = 3.0
 
 
 class Operations:

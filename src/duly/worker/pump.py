@@ -34,6 +34,11 @@ _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 5.0
 _LONG: Final = 60.0
 
+# Reading a member from its class runs Python code before 3.12, and every job ends so.
+_COMPLETE: Final = Event.complete
+_LOSE: Final = Event.lose
+_READY: Final = State.ready
+
 Deliver = Callable[[Sequence[Attempt]], None]
 
 
@@ -167,12 +172,12 @@ class Pump:
         return self.fetch.request(now, riding=bool(self._unsent))
 
     def _collect(self, now: float) -> None:
-        outbox, freed = self._outbox, self._freed
+        outbox, freed, released, unsent = self._outbox, self._freed, self.fetch.released, self._unsent
         while freed:
-            self.fetch.released(freed.popleft(), now)
-        while outbox and len(self._unsent) < _BATCH:
+            released(freed.popleft(), now)
+        while outbox and len(unsent) < _BATCH:
             attempt = outbox.popleft()
-            self.fetch.released(attempt, now)
+            released(attempt, now)
             if attempt.acked_first:
                 # Its end was stored before it ran.
                 self._forget(attempt)
@@ -184,7 +189,7 @@ class Pump:
                     if attempt.why == "cancel"
                     else handed_back(attempt, attempt.reason or "it was not started")
                 )
-            self._unsent.append(attempt)
+            unsent.append(attempt)
 
     def _exchange(self, request: ClaimRequest | None) -> None:
         batch = self._unsent[:_BATCH]
@@ -229,7 +234,8 @@ class Pump:
             self.worked_at = self._floor.clock()
         confirmed: list[Attempt] = []
         for attempt in batch:
-            if attempt.key not in acked:
+            job = attempt.job
+            if (job.id, job.run) not in acked:
                 self._news.refused(attempt)
                 self.fetch.released(attempt, self._floor.clock())
                 self._forget(attempt)
@@ -263,15 +269,16 @@ class Pump:
 
     def _take(self, claimed: Iterable[ClaimedJob], now: float, *, suspects: bool) -> None:
         ready: list[Attempt] = []
+        cards, held, desk, admit = self.cards, self.held, self.reports, self.fetch.admit
         for job in claimed:
-            attempt = Attempt(job, self.cards[job.task], self.reports, now)
-            if not self.held.add(attempt):
+            attempt = Attempt(job, cards[job.task], desk, now)
+            if not held.add(attempt):
                 self._back(attempt, "an earlier run of it has not ended here")
             elif not self.claiming:
                 self._back(attempt, "shutdown")
             elif suspects and not self.suspects.take(attempt):
                 self._back(attempt, "it waits for a process of its own")
-            elif not self.fetch.admit(attempt, now):
+            elif not admit(attempt, now):
                 self._back(attempt, "every slot for it was taken")
             elif attempt.card.ack_first:
                 attempt.ended = completed(job, None, timedelta(0))
@@ -331,17 +338,20 @@ class Pump:
         self._news.unwritten([attempt], str(fault))
 
     def _forget(self, attempt: Attempt) -> None:
-        self.ran += bool(attempt.started_at)
+        if attempt.started_at:
+            self.ran += 1
         self._floor.settled(attempt)
         self.reports.forget(attempt)
-        self.on_forget(attempt)
+        if attempt.bytes:
+            self.on_forget(attempt)
         self.held.drop(attempt)
 
     def _stored(self, attempt: Attempt) -> None:
         ended = attempt.ended
-        if ended is None:
+        if ended is None or (ended.event is _COMPLETE and not self._hub.details):
+            # What nearly all of them are, and there is nothing to say of it.
             return
-        if ended.event is Event.lose and ended.to is State.ready:
+        if ended.event is _LOSE and ended.to is _READY:
             self.suspects.made(self._floor.clock())
         self._news.stored(attempt, ended)
 
@@ -359,7 +369,7 @@ def _ends(attempts: Iterable[Attempt]) -> list[Ended]:
 
 
 def _is_completion(ended: Ended | None) -> bool:
-    return ended is not None and ended.event is Event.complete
+    return ended is not None and ended.event is _COMPLETE
 
 
 def _ignored(_: Attempt) -> None:

@@ -27,6 +27,7 @@ Around = Callable[[Job], Any]
 
 _TRANSIENT: Final = Verdict("transient")
 _PERMANENT: Final = Verdict("permanent")
+_DATA: Final = frozenset({str, int, float, bool, dict, list, tuple})
 _NOT_RUN: Final = (
     "the handler returned work that nobody runs ({}): make it `async def` and await, or run it to its end"
 )
@@ -41,7 +42,7 @@ def read_arguments(attempt: Attempt) -> dict[str, Any] | Ended:
     """The keyword arguments, or the end of a job whose arguments do not fit."""
     data = attempt.job.args
     try:
-        return attempt.card.decode(data if data is not None else b"{}")
+        return attempt.card.decode(b"{}" if data is None else data)
     except Exception as error:
         return decide.undecodable(attempt.job, describe(error))
 
@@ -81,7 +82,9 @@ def returned(attempt: Attempt, result: object, now: float) -> Ended:
     if attempt.handed_over:
         # Where the user's transaction committed, the store finds the end of this very attempt and changes nothing.
         return _failed(attempt, ErrorRecord("RolledBack", ROLLED_BACK, "", "rollback"), ROLLED_BACK, now)
-    if result is not None and (isawaitable(result) or isasyncgen(result) or isgenerator(result)):
+    if result is None:
+        return decide.completed(attempt.job, None, attempt.elapsed(now))
+    if type(result) not in _DATA and (isawaitable(result) or isasyncgen(result) or isgenerator(result)):
         return _not_run(attempt, result, now)
     try:
         data, note = attempt.card.encode(result)

@@ -23,6 +23,8 @@ from duly.worker.board import boottime
 
 _LOOK: Final = 1.0
 """Seconds after which it looks again at the latest: others may have scheduled something sooner."""
+_NONE: Final = 3.0
+"""The same while there is no schedule at all, as in most databases."""
 _AT_ONCE: Final = 100
 _TOLD_EVERY: Final = 60.0
 """Of one schedule's missed due times: one that is due each second must not fill the log."""
@@ -31,7 +33,7 @@ _LONGEST_REST: Final = 60.0
 
 
 class Schedules:
-    """Runs at the next due time, or after a second at the latest."""
+    """Runs at the next due time, or after a second at the latest; after three where nothing is scheduled."""
 
     name = "schedules"
 
@@ -62,7 +64,9 @@ class Schedules:
             self._most *= 2
             return 0.0
         self._most = max(_AT_ONCE, min(self._most, 2 * len(records)))
-        return _LOOK if upcoming is None else min(_LOOK, max(0.001, (upcoming - moment).total_seconds()))
+        if upcoming is None:
+            return _LOOK if records else _NONE
+        return min(_LOOK, max(0.001, (upcoming - moment).total_seconds()))
 
     def failed(self) -> None:
         """Nothing to forget."""

@@ -121,7 +121,7 @@ def test_statements_are_prepared_only_where_the_session_is_ours(url: str, pooled
             put(store)
         with store.transaction() as connection:
             row = connection.execute(
-                "select count(*) from pg_prepared_statements where name like '_pg3%'"
+                "select count(*) from pg_prepared_statements where name like '_pg3%' or name like 'duly_%'"
             ).fetchone()
         prepared[place] = row
         store.close()

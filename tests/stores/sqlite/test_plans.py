@@ -25,15 +25,39 @@ FAR = 2**62
 # statement -> parameters, what its plan must use, each table once
 HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
     "select_ready": (
-        {"queue": LANE, "most": 50},
-        ["SEARCH duly_ready USING PRIMARY KEY (queue=? AND tenant=?)"],
+        {"queue": LANE, "inline": 8192, "most": 50},
+        [
+            "SEARCH r USING PRIMARY KEY (queue=? AND tenant=?)",
+            "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
+        ],
+    ),
+    "insert_claimed_head": (
+        {"incarnation": 1, "now": 1, "timeout": 1, "queue": LANE, "priority": 100, "pos": 50},
+        [
+            "SEARCH r USING PRIMARY KEY (queue=? AND tenant=? AND (priority,pos)<(?,?))",
+            "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
+        ],
+    ),
+    "insert_completed": (
+        {"ended": json.dumps({7: "1 ", 8: "1 "}), "incarnation": 1, "now": 1, "rich": 0},
+        [
+            "SEARCH c USING PRIMARY KEY (incarnation=? AND id=?)",
+            "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
+        ],
+    ),
+    "select_completed": (
+        {"ids": IDS, "incarnation": 1},
+        [
+            "SEARCH c USING INDEX duly_claimed_id (id=? AND incarnation=?)",
+            "SEARCH f USING INTEGER PRIMARY KEY (rowid=?)",
+        ],
     ),
     "delete_ready_head": (
         {"queue": LANE, "priority": 100, "pos": 50},
         ["SEARCH duly_ready USING PRIMARY KEY (queue=? AND tenant=? AND (priority,pos)<(?,?))"],
     ),
     "select_held": (
-        {"pairs": PAIRS, "incarnation": 1},
+        {"ids": IDS, "incarnation": 1},
         [
             "SEARCH c USING PRIMARY KEY (incarnation=? AND id=?)",
             "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
@@ -44,8 +68,8 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
         ["SEARCH a USING INDEX", "SEARCH f USING INTEGER PRIMARY KEY (rowid=?)"],
     ),
     "delete_claimed": (
-        {"incarnation": 1, "id": 7, "run": 1},
-        ["SEARCH duly_claimed USING INDEX duly_claimed_id (id=?)"],
+        {"incarnation": 1, "ids": IDS},
+        ["SEARCH duly_claimed USING INDEX duly_claimed_id (id=? AND incarnation=?)"],
     ),
     "select_jobs": ({"ids": IDS, "inline": 8192}, ["SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"]),
     "select_wishes": ({"incarnation": 1}, ["SEARCH c USING"]),
@@ -60,8 +84,11 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
     "select_next_due": ({}, ["SEARCH duly_scheduled USING INDEX duly_scheduled_due"]),
     "select_expired_ready": ({"now": FAR, "most": 50}, ["SEARCH duly_ready USING INDEX duly_ready_expires"]),
     "select_parked": (
-        {"task": 1, "most": 50, "lanes": json.dumps([LANE])},
-        ["SEARCH duly_blocked USING INDEX duly_blocked_cause (cause=? AND task=?)"],
+        {"task": 1, "inline": 8192, "most": 50, "lanes": json.dumps([LANE])},
+        [
+            "SEARCH b USING INDEX duly_blocked_cause (cause=? AND task=?)",
+            "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
+        ],
     ),
     "select_these_ready": ({"ids": IDS}, ["SEARCH t USING INDEX duly_ready_id (id=?)"]),
     "delete_ready": ({"id": 7}, ["SEARCH duly_ready USING INDEX duly_ready_id (id=?)"]),

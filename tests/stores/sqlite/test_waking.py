@@ -100,3 +100,41 @@ def test_bumps_are_seen_through_another_mapping(tmp_path: Path) -> None:
     first.bump()
 
     assert second.read() == 2
+
+
+def test_who_sleeps_on_the_counter_is_woken_and_not_by_the_time(tmp_path: Path) -> None:
+    mine, theirs = WakeFile(str(tmp_path / "wake")), WakeFile(str(tmp_path / "wake"))
+    if not theirs.wait(theirs.read(), 0.001):
+        pytest.skip("no futex on this system: listeners poll")
+    seen, woken = theirs.read(), threading.Event()
+
+    def sleep() -> None:
+        while theirs.read() == seen:
+            theirs.wait(seen, 600.0)
+        woken.set()
+
+    sleeper = threading.Thread(target=sleep, daemon=True)
+    sleeper.start()
+    mine.bump()
+    mine.ring()
+
+    assert woken.wait(PATIENCE)
+
+
+def test_what_moved_before_one_sleeps_is_not_slept_through(tmp_path: Path) -> None:
+    mine, theirs = WakeFile(str(tmp_path / "wake")), WakeFile(str(tmp_path / "wake"))
+    seen = theirs.read()
+    mine.bump()
+
+    assert theirs.wait(seen, 600.0)
+
+
+def test_where_one_cannot_sleep_on_the_counter_a_listener_polls(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WakeFile, "wait", lambda self, seen, seconds: False)
+    monkeypatch.setattr(WakeFile, "ring", lambda self: None)
+    with _listening(store) as rung:
+        put(store)
+
+        assert rung.wait(PATIENCE)

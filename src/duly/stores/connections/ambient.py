@@ -79,6 +79,9 @@ def watch() -> None:
 
 def unjoined(url: str) -> str | None:
     """Whose transaction is open here on the database at `url`, by the class of its connection; None: nobody's known."""
+    if not _joined and "sqlalchemy.engine" not in sys.modules and "django.db" not in sys.modules:
+        # Asked before every enqueue.
+        return None
     for kind, place in _found():
         if place is not None and place == place_of(url):
             return kind

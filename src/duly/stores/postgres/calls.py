@@ -33,6 +33,9 @@ def enqueueing(
 ) -> Call[list[Stored]]:
     """Store jobs. `own`: on a connection of the store's, so that it may lock as it likes; `first` is the place of the
     first of them in the caller's call, for errors."""
+    if (alike := columns.alike(jobs, now=now)) is not None:
+        name = "enqueue_one_job" if len(jobs) == 1 else "enqueue_alike_jobs"
+        return Call(name, alike, _new)
     if not any(specs.is_rich(job) for job in jobs):
         parameters = columns.new_jobs(jobs, own=own, now=now)
         return Call("enqueue_jobs", parameters, lambda rows: _stored(rows, jobs))
@@ -50,6 +53,7 @@ def completing(incarnation: Incarnation, ended: Ended, *, now: datetime | None) 
     """Apply one end; False when its token is not live."""
     parameters = {
         "incarnation": incarnation,
+        **columns.NO_COMPLETIONS,
         **columns.ends([ended]),
         **columns.NO_CLAIM,
         "own": False,
@@ -94,6 +98,11 @@ def advancing(name: str, expected: datetime, next_at: datetime, last_at: datetim
 
 def _truth(rows: Sequence[Row]) -> bool:
     return bool(rows[0][0])
+
+
+def _new(rows: Sequence[Row]) -> list[Stored]:
+    ids: JobId | list[JobId] = rows[0][0]
+    return [Stored(id, Outcome.created) for id in (ids if isinstance(ids, list) else [ids])]
 
 
 def _stored(rows: Sequence[Row], jobs: Sequence[NewJob]) -> list[Stored]:

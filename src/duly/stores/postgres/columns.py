@@ -6,12 +6,14 @@ Knows neither connections nor SQL texts.
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
-from duly.core.job import ClaimedJob, Counters, Cursor, Ended, JobId, NewJob, Token
-from duly.core.lifecycle import State
+from duly.core.defaults import INLINE_PAYLOAD
+from duly.core.job import ClaimedJob, Counters, Cursor, Ended, NewJob, Token
+from duly.core.lifecycle import Event, State
 from duly.core.names import key_of, suspect_key
-from duly.stores.postgres.arrays import Blobs, moments, texts, words
+from duly.stores.postgres.arrays import Blobs, Doubles, Longs, moments, texts, words
 
 T = TypeVar("T")
 
@@ -19,6 +21,16 @@ _STEPS: Final = 32
 
 # Beyond this PostgreSQL's timestamps end; the functions cap moments at the year 9999.
 _LONGEST: Final = 250_000 * 365.25 * 86_400
+
+_SPECIAL: Final = (
+    "delay", "run_at", "expires", "tags", "holder", "idempotency", "unique", "version", "then", "on_dead", "trigger",
+    "blobs",
+)  # fmt: skip
+_special: Final = attrgetter(*_SPECIAL)
+_NOTHING_SPECIAL: Final = _special(NewJob("", "", b""))
+_kind: Final = attrgetter(
+    "queue", "task", "priority", "timeout", "attempts", "tenant", "correlation_id", *_SPECIAL
+)
 
 queue_key = lru_cache(maxsize=4096)(key_of)
 lane_of_suspects = lru_cache(maxsize=4096)(suspect_key)
@@ -36,6 +48,31 @@ def filled(values: list[T | None], form: Callable[[Iterable[T | None]], str]) ->
 def spans(values: Iterable[timedelta | None]) -> str:
     """Seconds."""
     return words([seconds(value) for value in values])
+
+
+def alike(jobs: Sequence[NewJob], *, now: datetime | None) -> dict[str, Any] | None:
+    """The parameters of enqueue_one_job.sql or enqueue_alike_jobs.sql; None when these jobs are not for those."""
+    job = jobs[0]
+    if _special(job) != _NOTHING_SPECIAL:
+        return None
+    if len(jobs) > 1:
+        kind = _kind(job)
+        if [*map(_kind, jobs)].count(kind) < len(jobs):
+            return None
+    return {
+        "queue": job.queue,
+        "queue_key": queue_key(job.queue),
+        "suspect_key": lane_of_suspects(job.queue),
+        "task": job.task,
+        "task_key": queue_key(job.task),
+        "args": job.args if len(jobs) == 1 else Blobs([job.args for job in jobs]),
+        "priority": job.priority,
+        "timeout": seconds(job.timeout),
+        "attempts": job.attempts,
+        "tenant": job.tenant,
+        "correlation": job.correlation_id,
+        "now": now,
+    }
 
 
 def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict[str, Any]:
@@ -73,8 +110,34 @@ def holders(jobs: Sequence[NewJob]) -> dict[str, Any]:
     }
 
 
+def usual(end: Ended) -> bool:
+    """Whether this end takes the quick way: the first run completed, and there is little to keep of it."""
+    return (
+        end.run == 1
+        and end.event is Event.complete
+        and end.to is State.completed
+        and (end.result is None or len(end.result) <= INLINE_PAYLOAD)
+        and end.counters == _NO_COUNTS
+        and end.note is None
+        and end.reason is None
+    )
+
+
+def completions(ended: Iterable[Ended]) -> dict[str, Any]:
+    """The parameters of exchange_jobs.sql that describe usual ends, in the order in which rows are locked."""
+    rows = [end for _, end in sorted({end.id: end for end in ended}.items())]
+    results = [end.result for end in rows]
+    return {
+        "done_ids": Longs([end.id for end in rows]),
+        "done_elapsed": Doubles(
+            [None if end.elapsed is None else end.elapsed.total_seconds() for end in rows]
+        ),
+        "done_results": None if results.count(None) == len(results) else Blobs(results),
+    }
+
+
 def ends(ended: Iterable[Ended]) -> dict[str, Any]:
-    """The parameters of exchange_jobs.sql that describe ends, in the order in which rows are locked."""
+    """The parameters of exchange_jobs.sql that describe other ends, in the order in which rows are locked."""
     rows = [end for _, end in sorted({(end.id, end.run): end for end in ended}.items())]
     results = [end.result for end in rows]
     errors = [end.error for end in rows] if any(end.error for end in rows) else []
@@ -131,42 +194,38 @@ def _counts(values: list[int]) -> str | None:
     return words(values) if any(values) else None
 
 
-NO_ENDS: Final = ends(())
+_NO_COUNTS: Final = Counters()
+NO_COMPLETIONS: Final[dict[str, Any]] = dict.fromkeys(completions(()))
+NO_ENDS: Final[dict[str, Any]] = dict.fromkeys(ends(()))
 NO_CLAIM: Final[dict[str, Any]] = {
-    "queues": "{}",
-    "lanes": "{}",
-    "caps": "{}",
-    "sweeps": "{}",
+    **dict.fromkeys(
+        ("queues", "lanes", "caps", "sweeps", "unparked", "jump_lanes", "jump_from", "jump_pos", "jump_to")
+    ),
     "most": 0,
-    "unparked": "{}",
-    "jump_lanes": "{}",
-    "jump_from": "{}",
-    "jump_pos": "{}",
-    "jump_to": "{}",
 }
 
 
-def claimed_job(row: Sequence[Any]) -> ClaimedJob:
-    """A row of kind `claimed`."""
-    _, _, id, run, priority, _, failed, lost, interrupted, snoozed, attempts, *rest = row
-    timeout, enqueued_at, claimed_at, queue, task, tenant, tags, correlation_id, args, extras, trigger = rest
+def claimed_job(row: Sequence[Any], queues: Sequence[str], claimed_at: datetime) -> ClaimedJob:
+    """A row without a kind. `queues` are those of the request, in its order."""
+    _, place, id, run, priority, _, counts, attempts, timeout, enqueued_at, task, tenant, tags, *rest = row
+    correlation_id, args, extras, trigger = rest
     return ClaimedJob(
-        id=JobId(id),
-        run=run,
-        queue=queue,
-        task=task,
-        args=args,
-        priority=priority,
-        tenant=tenant,
-        tags=tuple(tags or ()),
-        correlation_id=correlation_id or str(id),
-        counters=Counters(failed, lost, interrupted, snoozed),
-        attempts=attempts,
-        timeout=timeout,
-        enqueued_at=utc(enqueued_at),
-        claimed_at=utc(claimed_at),
-        trigger=trigger,
-        has_steps=extras & _STEPS != 0,
+        id,
+        run,
+        queues[place - 1],
+        task,
+        args,
+        priority,
+        tenant or "",
+        tuple(tags) if tags else (),
+        correlation_id or str(id),
+        Counters(*counts) if counts else _NO_COUNTS,
+        attempts,
+        timeout,
+        utc(enqueued_at),
+        claimed_at,
+        trigger,
+        extras & _STEPS != 0,
     )
 
 

@@ -22,16 +22,19 @@ class _Tally:
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(_STATES, 0)
+        self.estimated: set[str] = set()
         self.earliest: dict[str, datetime] = {}
         self.paused = False
         self.paused_until: datetime | None = None
 
-    def add(self, kind: str, count: int, extreme: datetime | None) -> None:
+    def add(self, kind: str, count: int, extreme: datetime | None, *, estimated: bool) -> None:
         if kind == "pause":
             self.paused, self.paused_until = True, extreme
             return
         if kind in self.counts:
             self.counts[kind] += count
+            if estimated:
+                self.estimated.add(kind)
         if extreme is not None:
             self.earliest[kind] = min(extreme, self.earliest.get(kind, extreme))
 
@@ -39,9 +42,9 @@ class _Tally:
 def queue_counts(rows: Iterable[Row], samples: Iterable[Row], now: datetime) -> list[QueueCount]:
     """One count per queue that holds a job, is declared or is paused, by name."""
     queues: dict[str, _Tally] = {}
-    for kind, queue, count, extreme in rows:
+    for kind, queue, count, extreme, estimated in rows:
         if queue is not None:
-            queues.setdefault(queue, _Tally()).add(kind, count, extreme)
+            queues.setdefault(queue, _Tally()).add(kind, count, extreme, estimated=estimated)
     rates = _rates(samples, queues)
     return [_told(queue, queues[queue], rates.get(queue), now) for queue in sorted(queues)]
 
@@ -58,6 +61,7 @@ def _told(queue: str, tally: _Tally, rates: _Rates | None, now: datetime) -> Que
         in_per_s=None if rates is None else rates.incoming,
         out_per_s=None if rates is None else rates.outgoing,
         slope_per_s=None if rates is None else rates.slope,
+        estimated=tuple(state for state in _STATES if state in tally.estimated),
     )
 
 

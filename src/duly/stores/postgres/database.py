@@ -5,7 +5,7 @@ a function that depends on it refuses and the call is made again inside an expli
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -17,6 +17,8 @@ from psycopg.pq import ExecStatus
 from duly.core.errors import MigrationNeeded, UsageError
 from duly.stores.faults import ReadOnly
 from duly.stores.postgres import translation
+from duly.stores.postgres.calls import Call
+from duly.stores.postgres.direct import text_of
 from duly.stores.postgres.patience import SILENCE, PatientConnection
 from duly.stores.postgres.pool import Link, Pool
 from duly.stores.postgres.statements import check_schema, migrations, quoted, statement
@@ -40,6 +42,10 @@ _CONNECTION: Final[dict[str, Any]] = {
     "target_session_attrs": "read-write",
     "application_name": "duly",
 }
+_DIRECT: Final = frozenset(
+    {"exchange_jobs", "enqueue_one_job", "enqueue_alike_jobs", "enqueue_jobs", "enqueue_rich_jobs"}
+)
+"""Statements that come often enough to be spoken to libpq itself."""
 
 
 class Database:
@@ -118,28 +124,41 @@ class Database:
         with self.pool.link() as link:
             return self.call_on(link, name, parameters)
 
-    def call_together(self, calls: Sequence[tuple[str, Parameters, Callable[[list[Row]], T]]]) -> list[T]:
-        """Run several statements in one transaction: all or nothing, also when the reader of one's rows raises."""
+    def call_together(self, calls: Callable[[], Iterable[Call[T]]]) -> list[T]:
+        """Run several statements of `_DIRECT` in one transaction: all or nothing, also when the reader of one's rows
+        raises. The next one is made while the server works on the one before; a repeat makes them all again."""
         with self.pool.link() as link:
             for left in reversed(range(_TRIES)):
                 try:
                     with link.connection.patience(SILENCE), link.connection.transaction():
-                        return [
-                            read(rows_of(link.connection, statement(name, self.schema), parameters))
-                            for name, parameters, read in calls
-                        ]
+                        return self._in_turns(link, calls())
                 except (psycopg.Error, UnicodeError) as error:
                     state = getattr(error, "sqlstate", None)
                     if left == 0 or link.broken or state not in translation.REPEATABLE:
                         raise self.fault(error, link) from error
         raise AssertionError("unreachable")
 
+    def _in_turns(self, link: Link, calls: Iterable[Call[T]]) -> list[T]:
+        answers: list[T] = []
+        before: Call[T] | None = None
+        try:
+            for call in calls:
+                if before is not None:
+                    answers.append(before.read(link.direct.fetch(SILENCE)))
+                link.direct.send(text_of(call.name, self.schema), call.parameters, SILENCE)
+                before = call
+            if before is not None:
+                answers.append(before.read(link.direct.fetch(SILENCE)))
+        finally:
+            # What could not be made leaves the one before it unread.
+            link.direct.settle(SILENCE)
+        return answers
+
     def call_on(self, link: Link, name: str, parameters: Parameters | None = None) -> list[Row]:
         """As `call`, on a connection that the caller holds."""
-        text = statement(name, self.schema)
         for left in reversed(range(_TRIES)):
             try:
-                return self._run(link, text, parameters or {})
+                return self._run(link, name, parameters or {})
             except (psycopg.Error, UnicodeError) as error:
                 state = getattr(error, "sqlstate", None)
                 if state == translation.WRONG_ISOLATION and not self._explicit:
@@ -148,12 +167,18 @@ class Database:
                     raise self.fault(error, link) from error
         raise AssertionError("unreachable")
 
-    def _run(self, link: Link, text: bytes, parameters: Parameters) -> list[Row]:
+    def _run(self, link: Link, name: str, parameters: Parameters) -> list[Row]:
+        if self._explicit:
+            with link.connection.patience(SILENCE) as connection, connection.transaction():
+                return self._rows(link, name, parameters)
+        return self._rows(link, name, parameters)
+
+    def _rows(self, link: Link, name: str, parameters: Parameters) -> list[Row]:
+        if name in _DIRECT:
+            link.direct.send(text_of(name, self.schema), parameters, SILENCE)
+            return link.direct.fetch(SILENCE)
         with link.connection.patience(SILENCE) as connection:
-            if not self._explicit:
-                return rows_of(connection, text, parameters, prepare=None)
-            with connection.transaction():
-                return rows_of(connection, text, parameters, prepare=None)
+            return rows_of(connection, statement(name, self.schema), parameters, prepare=None)
 
     def fault(self, error: psycopg.Error | UnicodeError, link: Link) -> Exception:
         """Our error for the driver's; drops a connection that leads to a read-only node."""
@@ -241,4 +266,9 @@ def _settings(url: str) -> dict[str, Any]:
         given = conninfo_to_dict(_SCHEME.sub("postgresql://", url))
     except psycopg.ProgrammingError as error:
         raise UsageError(f"this PostgreSQL URL cannot be read: {str(error).strip()}") from None
-    return {**_CONNECTION, **{key: value for key, value in given.items() if value is not None}}
+    return {
+        **_CONNECTION,
+        **{key: value for key, value in given.items() if value is not None},
+        # `direct` encodes by itself.
+        "client_encoding": "UTF8",
+    }

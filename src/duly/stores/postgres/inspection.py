@@ -11,6 +11,7 @@ from duly.core.durations import format_duration
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.lifecycle import State
+from duly.core.share import DatabaseLoad, LoadReading, load_between
 from duly.stores.postgres import records
 from duly.stores.postgres.columns import utc
 from duly.stores.postgres.counting import queue_counts
@@ -21,6 +22,11 @@ from duly.stores.protocol import DeadGroup, OperationRecord, Page, Pause, QueueC
 _PAGE_SECONDS: Final = 0.15
 _PAGE_STEP: Final = 250
 _SKEW: Final = 2.0
+
+# Tables of so many pages are counted whole, in about 10 ms; in larger ones, lanes of more jobs are estimated.
+_PAGES: Final = 1_000
+_SAMPLE: Final = 8
+_EXACT: Final = 10_000
 
 _BY_STATE: Final = {
     State.ready: "ready",
@@ -75,9 +81,10 @@ class PostgresInspection:
 
     def counts(self) -> list[QueueCount]:
         at = {"now": self._database.now()}
-        return queue_counts(
-            self._database.call("count_queues", at), self._database.call("read_samples", at), self.now()
+        counts = self._database.call(
+            "count_queues", {**at, "exact": _EXACT, "pages": _PAGES, "sample": _SAMPLE}
         )
+        return queue_counts(counts, self._database.call("read_samples", at), self.now())
 
     def workers(self) -> list[WorkerRecord]:
         rows = self._database.call("read_workers", {"now": self._database.now()})
@@ -108,6 +115,12 @@ class PostgresInspection:
     def now(self) -> datetime:
         given = self._database.now()
         return given if given is not None else utc(self._database.call("read_clock")[0][0])
+
+    def load(self) -> DatabaseLoad | None:
+        rows = self._database.call("read_load", {"now": self._database.now()})
+        connections, own, most = self._database.call("count_connections")[0]
+        readings = [LoadReading(utc(row[0]), *row[1:]) for row in rows]
+        return load_between(readings, connections, own, most)
 
     def describe(self) -> dict[str, str]:
         version, name, user, commit, _ = self._database.call("read_facts")[0]

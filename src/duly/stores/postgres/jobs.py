@@ -15,7 +15,7 @@ from duly.core.job import ClaimRequest, Cursor, Ended, Exchange, Incarnation, Jo
 from duly.stores.postgres import calls, columns
 from duly.stores.postgres.arrays import texts, words
 from duly.stores.postgres.database import Database, Row
-from duly.stores.postgres.marks import Marks, Seen
+from duly.stores.postgres.marks import FROM_FRONT, Marks, Seen
 
 _EVERY: Final = 1.0
 """Seconds between two scans of a lane from the very front, at least."""
@@ -30,6 +30,7 @@ class PostgresJobs:
         self._database = database
         self._guard = threading.Lock()
         self._stragglers = 0
+        self._reported: set[JobId] = set()
 
     def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
         if not jobs:
@@ -38,12 +39,13 @@ class PostgresJobs:
         if len(jobs) <= ENQUEUE_BATCH:
             call = calls.enqueueing(jobs, own=True, now=now)
             return call.read(self._database.call(call.name, call.parameters))
-        parts = [
-            calls.enqueueing(jobs[start : start + ENQUEUE_BATCH], own=True, now=now, first=start)
-            for start in range(0, len(jobs), ENQUEUE_BATCH)
-        ]
         # Looked at before the commit: a lost holder or a reused key in a later part takes back the earlier ones.
-        answers = self._database.call_together([(part.name, part.parameters, part.read) for part in parts])
+        answers = self._database.call_together(
+            lambda: (
+                calls.enqueueing(jobs[start : start + ENQUEUE_BATCH], own=True, now=now, first=start)
+                for start in range(0, len(jobs), ENQUEUE_BATCH)
+            )
+        )
         return [one for answer in answers for one in answer]
 
     def exchange(
@@ -53,15 +55,17 @@ class PostgresJobs:
         with self._database.pool.link() as link:
             parameters = {
                 "incarnation": incarnation,
-                **(columns.ends(ended) if ended else columns.NO_ENDS),
+                **self._ends(ended),
                 **(_claim(request, lanes, link.marks) if request else columns.NO_CLAIM),
                 "own": True,
                 "now": self._database.now(),
             }
             rows = self._database.call_on(link, "exchange_jobs", parameters)
+            if self._reported:
+                self._reported.difference_update(end.id for end in ended)
             if request:
                 self._learn(rows, lanes, link.marks)
-        return _exchange(ended, rows)
+        return _exchange(ended, request, rows)
 
     def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
         rows = self._database.call("read_arguments", {"ids": words(ids)})
@@ -81,6 +85,7 @@ class PostgresJobs:
         self, incarnation: Incarnation, progress: Sequence[Progress], cursors: Sequence[Cursor] = ()
     ) -> tuple[list[tuple[JobId, int]], list[JobId]]:
         latest = [told for _, told in sorted({told.id: told for told in progress}.items())]
+        self._reported.update(told.id for told in latest)
         rows = self._database.call(
             "report_progress",
             {
@@ -102,25 +107,39 @@ class PostgresJobs:
             found, self._stragglers = self._stragglers, 0
         return found
 
+    def _ends(self, ended: Sequence[Ended]) -> dict[str, Any]:
+        """What ends in the usual way, and the rest: the quick way looks for no progress."""
+        if not ended:
+            return {**columns.NO_COMPLETIONS, **columns.NO_ENDS}
+        done: list[Ended] = []
+        others: list[Ended] = []
+        for end in ended:
+            (others if end.id in self._reported or not columns.usual(end) else done).append(end)
+        return {
+            **(columns.completions(done) if done else columns.NO_COMPLETIONS),
+            **(columns.ends(others) if others else columns.NO_ENDS),
+        }
+
     def _learn(self, rows: list[Row], lanes: list[int], marks: Marks) -> None:
-        # Those that were parked have no position: they came from no lane.
-        taken = [row for row in rows if row[0] == "claimed" and row[5] is not None]
+        taken: list[tuple[int, int]] = []
         for row in rows:
-            if row[0] != "lane":
-                continue
-            place = row[1]
-            lane = marks.lane(lanes[place - 1])
-            mine = [other for other in taken if other[1] == place]
-            seen = Seen(
-                wanted=row[10], taken=row[3], priority=row[4], pos=row[5], top=row[2], microseconds=row[6],
-                from_front=bool(row[7]),
-            )  # fmt: skip
-            if seen.from_front:
-                late = sum(lane.jumped(other[4], other[5]) for other in mine)
-                lane.swept(time.monotonic(), max(_EVERY, _SHARE * seen.microseconds / 1e6))
-                with self._guard:
-                    self._stragglers += late
-            lane.learn(seen, Counter(other[4] for other in mine))
+            kind, place, top, count, priority, pos, counts, *_ = row
+            # Those that were parked have no position: they came from no lane.
+            if kind is None and pos is not None:
+                taken.append((priority, pos))
+            elif kind == "lane":
+                lane = marks.lane(lanes[place - 1])
+                microseconds, swept, wanted = counts
+                if swept:
+                    late = sum(lane.jumped(*where) for where in taken)
+                    lane.swept(time.monotonic(), max(_EVERY, _SHARE * microseconds / 1e6))
+                    with self._guard:
+                        self._stragglers += late
+                lane.learn(
+                    Seen(wanted, count, priority, pos, top, microseconds, from_front=bool(swept)),
+                    Counter(priority for priority, _ in taken),
+                )
+                taken = []
 
 
 def _lanes(request: ClaimRequest) -> list[int]:
@@ -131,24 +150,33 @@ def _lanes(request: ClaimRequest) -> list[int]:
 def _claim(request: ClaimRequest, lanes: list[int], marks: Marks) -> dict[str, Any]:
     now = time.monotonic()
     jumps = [(lane, jump) for lane in lanes for jump in marks.lane(lane).jumps()]
+    if all(jump == FROM_FRONT for _, jump in jumps):
+        jumps = []
     return {
         "queues": texts([claim.queue for claim in request.queues]),
         "lanes": words(lanes),
         "caps": words([claim.most for claim in request.queues]),
         "sweeps": words([marks.lane(lane).sweep_due(now) for lane in lanes]),
         "most": request.most,
-        "unparked": words([columns.queue_key(task) for task in request.unparked]),
-        "jump_lanes": words([lane for lane, _ in jumps]),
-        "jump_from": words([jump.low for _, jump in jumps]),
-        "jump_pos": words([jump.pos for _, jump in jumps]),
-        "jump_to": words([jump.high for _, jump in jumps]),
+        "unparked": words([columns.queue_key(task) for task in request.unparked])
+        if request.unparked
+        else None,
+        "jump_lanes": words([lane for lane, _ in jumps]) if jumps else None,
+        "jump_from": words([jump.low for _, jump in jumps]) if jumps else None,
+        "jump_pos": words([jump.pos for _, jump in jumps]) if jumps else None,
+        "jump_to": words([jump.high for _, jump in jumps]) if jumps else None,
     }
 
 
-def _exchange(ended: Sequence[Ended], rows: list[Row]) -> Exchange:
+def _exchange(ended: Sequence[Ended], request: ClaimRequest | None, rows: list[Row]) -> Exchange:
     lost = {(row[2], row[3]) for row in rows if row[0] == "lost"}
+    told = next((row[9] for row in rows if row[0] in {"lane", "now"}), None)
+    claimed_at = columns.utc_or_none(told)
+    queues = [claim.queue for claim in request.queues] if request else []
     return Exchange(
         acked=frozenset((end.id, end.run) for end in ended if (end.id, end.run) not in lost),
-        claimed=tuple(columns.claimed_job(row) for row in rows if row[0] == "claimed"),
+        claimed=tuple(columns.claimed_job(row, queues, claimed_at) for row in rows if row[0] is None)
+        if claimed_at
+        else (),
         wishes=tuple(JobId(row[2]) for row in rows if row[0] == "wish"),
     )

@@ -27,6 +27,9 @@ class Jump(NamedTuple):
     high: int
 
 
+FROM_FRONT: Final = Jump(LOWEST, -1, BEYOND)
+
+
 class Seen(NamedTuple):
     """What one scan of a lane told: how many rows it took, where it ended, and what it cost."""
 

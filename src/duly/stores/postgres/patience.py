@@ -24,11 +24,11 @@ class PatientConnection(psycopg.Connection[Any]):
     @contextmanager
     def patience(self, seconds: float) -> Iterator[Self]:
         """In the block: OperationalError, and a closed connection, after so long a silence."""
-        self._silence = seconds
+        before, self._silence = self._silence, seconds
         try:
             yield self
         finally:
-            self._silence = None
+            self._silence = before
 
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
         """See psycopg: drives one piece of protocol."""

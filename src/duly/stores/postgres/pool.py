@@ -16,6 +16,7 @@ from typing import Final
 import psycopg
 
 from duly.stores.faults import Transient
+from duly.stores.postgres.direct import Direct
 from duly.stores.postgres.marks import Marks
 from duly.stores.postgres.patience import PatientConnection
 
@@ -31,6 +32,7 @@ class Link:
 
     def __init__(self, connection: PatientConnection) -> None:
         self.connection = connection
+        self.direct = Direct(connection)
         self.marks = Marks()
         self.due_mark: datetime | None = None
         self.due_met = 0
@@ -124,7 +126,7 @@ class Pool:
                 link.broken
                 or self._closed
                 or self._open > max(self._size, 1)
-                or link.connection.info.transaction_status
+                or link.connection.pgconn.transaction_status
             ):
                 self._discard(link)
                 if link.broken:

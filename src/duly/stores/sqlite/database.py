@@ -92,23 +92,34 @@ class Database:
         return time.time_ns() // 1000 if self._clock is None else to_micros(self._clock())
 
     @contextmanager
-    def write(self) -> Iterator[Session]:
-        """A transaction that holds the write lock; committed at the end of the block, rolled back by an error."""
-        self.holding.refuse()
+    def write(self, *, checked: bool = False) -> Iterator[Session]:
+        """A transaction that holds the write lock; committed at the end of the block, rolled back by an error.
+
+        `checked`: the caller knows that this thread would not wait for itself.
+        """
+        if not checked:
+            self.holding.refuse()
         self.prepare()
-        with self._turn() as handles, self._inside():
-            connection = self._writer(handles)
-            session = self._begin(connection)
-            try:
-                yield session
-                self._commit(connection)
-            except BaseException:
-                self._roll_back(connection)
-                raise
-            finally:
-                session.close()
+        handles = self._enter_turn()
+        try:
+            with self._inside():
+                connection = self._writer(handles)
+                session = self._begin(connection)
+                try:
+                    yield session
+                    self._commit(connection)
+                except BaseException:
+                    self._roll_back(connection)
+                    raise
+                finally:
+                    session.close()
             if session.rings:
                 self.wake.bump()
+        finally:
+            self._leave_turn(handles)
+        if session.rings:
+            # Who wakes now finds the lock free.
+            self.wake.ring()
 
     @contextmanager
     def read(self, *, snapshot: bool = False) -> Iterator[Session]:
@@ -161,6 +172,7 @@ class Database:
             self.wake.bump()
         finally:
             self._leave_turn(self._handles)
+        self.wake.ring()
 
     def session_on(self, connection: sqlite3.Connection) -> Session:
         """A session inside the transaction that is open on a caller's connection."""
@@ -385,17 +397,28 @@ class Database:
             with suppress(sqlite3.Error):
                 connection.execute("rollback")
 
-    @contextmanager
-    def _inside(self) -> Iterator[None]:
-        """Inside SQLite: its errors in duly's words, and no fork meanwhile."""
-        try:
-            with forking.GATE.inside():
-                yield
-        except FAILURES as error:
-            meant = translate(error, self.path)
-            if meant is None:
-                raise
-            raise meant from error
+    def _inside(self) -> "_Inside":
+        return _Inside(self.path)
+
+
+class _Inside:
+    """Inside SQLite: its errors in duly's words, and no fork meanwhile."""
+
+    # Not a generator: this stands around every statement of a worker.
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        forking.GATE.__enter__()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        forking.GATE.__exit__()
+        if isinstance(error, FAILURES):
+            meant = translate(error, self._path)
+            if meant is not None:
+                raise meant from error
 
 
 _READ_TOO_LONG: Final = (

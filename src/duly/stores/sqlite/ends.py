@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 
 from duly.core.job import Counters, Ended, JobId
 from duly.core.lifecycle import Event, State
+from duly.stores.sqlite import completing
 from duly.stores.sqlite.followups import settle
 from duly.stores.sqlite.moves import Moves, Subject, ids_text, pairs
-from duly.stores.sqlite.session import Row, Session, Value
+from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.steps import keep_cursors, last_cursors
 from duly.stores.sqlite.times import span
 
@@ -54,9 +55,22 @@ def apply(
     """Apply every end whose token is live; the (id, run) pairs applied now or, with `again`, by an earlier try."""
     if not ended:
         return frozenset()
+    completed = completing.complete(session, incarnation, ended)
+    if len(completed) < len(ended):
+        left = [end for end in ended if (end.id, end.run) not in completed]
+        completed |= _apply_each(session, incarnation, left, again)
+    return frozenset(completed)
+
+
+def _apply_each(
+    session: Session, incarnation: int, ended: Sequence[Ended], again: bool
+) -> set[tuple[JobId, int]]:
     asked = {(end.id, end.run): end for end in ended}
-    rows = session.rows("select_held", pairs=pairs([*asked]), incarnation=incarnation)
-    held = {(row[1], row[2]): Held(row) for row in rows}
+    # In the order asked: what goes back to ready gets its positions so.
+    rows = session.rows(
+        "select_held", ids=ids_text([*dict.fromkeys(id for id, _ in asked)]), incarnation=incarnation
+    )
+    held = {(row[1], row[2]): Held(row) for row in rows if (row[1], row[2]) in asked}
     moves = Moves(session)
     for token, attempt in held.items():
         _end(session, moves, attempt, asked[token])
@@ -68,20 +82,16 @@ def apply(
         acked |= _ended_before(
             session, incarnation, [end for token, end in asked.items() if token not in held]
         )
-    return frozenset(acked)
+    return acked
 
 
 def release(session: Session, attempts: Collection[Held]) -> None:
     """Delete the claimed rows and what hangs on them."""
-    rows: list[dict[str, Value]] = [
-        {"incarnation": one.incarnation, "id": one.subject.id, "run": one.subject.run} for one in attempts
-    ]
-    if not rows:
-        return
-    session.many("delete_claimed", rows)
-    ids = ids_text([one.subject.id for one in attempts])
-    session.run("delete_wishes", ids=ids)
-    session.run("delete_progress", ids=ids)
+    by_holder: dict[int, list[int]] = {}
+    for one in attempts:
+        by_holder.setdefault(one.incarnation, []).append(one.subject.id)
+    for incarnation, ids in by_holder.items():
+        completing.release(session, incarnation, ids)
 
 
 def cancel_instead(moves: Moves, attempt: Held, counters: Counters, started_at: int | None) -> bool:

@@ -5,7 +5,9 @@ With one writer on the file a key that was read stays as it was until the commit
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -26,10 +28,20 @@ from duly.stores.sqlite.moves import (
     lane_of,
     task_key,
 )
-from duly.stores.sqlite.session import Session, Value
+from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.specs import blobs_of, text_of
 from duly.stores.sqlite.times import from_micros, maybe_span, span, to_micros
+from duly.stores.sqlite.transport import texts_of
 from duly.stores.sqlite.waiting import BLOCKED, READY, SCHEDULED, jobs_of, subject_of, take
+
+# Reading a member from its class runs Python code before 3.12.
+_CREATED: Final = Outcome.created
+# In all but these two jobs of a group are alike, and so are their rows.
+_SHAPE: Final = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in {"args", "holder"}))
+# From so many on one statement for all of them is the faster way.
+_MANY: Final = 4
+# Bytes of arguments that are sent as one text.
+_MOST_TEXT: Final = 4 * 1024 * 1024
 
 
 class Holder(NamedTuple):
@@ -47,7 +59,7 @@ def enqueue_in(session: Session, jobs: Sequence[NewJob]) -> list[Stored]:
     stored: list[Stored] = []
     for start in range(0, len(jobs), ENQUEUE_BATCH):
         chunk = jobs[start : start + ENQUEUE_BATCH]
-        stored += _store(session, list(enumerate(chunk, session.numbers(len(chunk)))))
+        stored += _store_new(session, chunk, session.numbers(len(chunk)))
     return stored
 
 
@@ -135,8 +147,8 @@ class _Keyed:
         self._answers: dict[int, Stored] = {}
         self._jobs: list[tuple[int, NewJob]] = []
         self._places: list[int] = []
-        self._held: dict[bytes, Values] = {}
-        self._records: list[Values] = []
+        self._held: dict[bytes, Row] = {}
+        self._records: list[Row] = []
 
     def store(self, jobs: Sequence[tuple[int, NewJob]]) -> dict[int, Stored]:
         """(place in the call, job) -> place, answer. No idempotency key among them is known."""
@@ -148,14 +160,14 @@ class _Keyed:
                 self._jobs.append((id, job))
                 if job.unique is not None:
                     digest = job.unique.digest
-                    self._held[digest] = {"key": digest, "id": id, "live": job.unique.live}
+                    self._held[digest] = (digest, id, job.unique.live)
             else:
                 self._answers[at] = _duplicate(holder)
             if job.idempotency is not None:
                 # Also for a duplicate: the request repeated later must find the job that stood for it.
                 self._record(job.idempotency, job, id if holder is None else holder)
         self._write()
-        session.many("upsert_idempotency", self._records)
+        session.tuples("upsert_idempotency", self._records)
         return self._answers
 
     def _holder(self, unique: UniqueKey, version: int | None, id: int) -> int | None:
@@ -173,12 +185,12 @@ class _Keyed:
 
     def _record(self, key: bytes, job: NewJob, id: int) -> None:
         until = self._session.now + span(KEEP_KEYS)
-        self._records.append({"key": key, "id": id, "args_hash": arguments_digest(job.args), "until": until})
+        self._records.append((key, id, arguments_digest(job.args), until))
 
     def _write(self) -> None:
         stored = _store(self._session, self._jobs)
         self._answers |= zip(self._places, stored, strict=True)
-        self._session.many("upsert_unique_key", [*self._held.values()])
+        self._session.tuples("upsert_unique_key", [*self._held.values()])
         self._jobs, self._places = [], []
         self._held.clear()
 
@@ -193,70 +205,118 @@ def _replace(session: Session, old: int, new: int) -> None:
     moves.flush()
 
 
+def _store_new(session: Session, jobs: Sequence[NewJob], first: int) -> list[Stored]:
+    """Write jobs without keys under consecutive ids."""
+    if len(jobs) < _MANY:
+        return _store(session, [*enumerate(jobs, first)])
+    stored: list[Stored] = []
+    unlike: list[tuple[int, NewJob]] = []
+    for _shape, group in groupby(jobs, _SHAPE):
+        alike = [*group]
+        texts = _texts(alike) if len(alike) >= _MANY and not _is_rich(alike[0]) else None
+        if texts is None:
+            unlike += enumerate(alike, first)
+        else:
+            stored += _store(session, unlike)
+            unlike = []
+            stored += _store_alike(session, alike, first, texts)
+        first += len(alike)
+    stored += _store(session, unlike)
+    return stored
+
+
+def _texts(jobs: Sequence[NewJob]) -> str | None:
+    """Arguments as one JSON text; None where they would not come out of it as they are, or are large."""
+    args = [job.args for job in jobs]
+    return texts_of(args) if sum(map(len, args)) <= _MOST_TEXT else None
+
+
+def _store_alike(session: Session, jobs: Sequence[NewJob], first: int, args: str) -> list[Stored]:
+    """Write jobs that differ only in their arguments."""
+    job, last = jobs[0], first + len(jobs) - 1
+    run_at = _due(session.now, job)
+    session.run(
+        "insert_jobs_alike",
+        first=first,
+        **_common(job, _expiry(session.now, run_at, job), session.now),
+        args=args,
+    )
+    session.tuples("insert_tag", [(tag, id) for id in range(first, last + 1) for tag in job.tags])
+    place: Values = {
+        "queue": lane_of(job.queue, False),
+        "task": task_key(job.task),
+        "first": first,
+        "last": last,
+    }
+    if run_at is None:
+        session.run("insert_ready_alike", **place)
+    else:
+        session.run("insert_scheduled_alike", run_at=run_at, **place)
+    session.rings = True
+    due = None if run_at is None else from_micros(run_at)
+    return [Stored(JobId(id), _CREATED, due) for id in range(first, last + 1)]
+
+
 def _store(session: Session, jobs: Sequence[tuple[int, NewJob]]) -> list[Stored]:
     """Write jobs under the ids given."""
     stored: list[Stored] = []
-    plain: list[Values] = []
-    rich: list[tuple[NewJob, Values]] = []
-    ready: list[Values] = []
-    scheduled: list[Values] = []
-    tags: list[Values] = []
+    plain: list[Row] = []
+    rich: list[tuple[NewJob, int, Row]] = []
+    ready: list[Row] = []
+    scheduled: list[Row] = []
+    tags: list[Row] = []
+    now = session.now
     for id, job in jobs:
-        run_at = _due(session.now, job)
-        due = session.now if run_at is None else run_at
-        expires_at = None if job.expires is None else due + span(job.expires)
-        row = _job_row(id, job, expires_at, session.now)
-        if job.unique is None and job.trigger is None and not (job.then or job.on_dead or job.blobs):
-            plain.append(row)
+        run_at = _due(now, job)
+        expires_at = _expiry(now, run_at, job)
+        row = _job_row(id, job, expires_at, now)
+        if _is_rich(job):
+            rich.append((job, id, row))
         else:
-            rich.append((job, row))
-        tags.extend({"tag": tag, "id": id} for tag in job.tags)
-        waiting: Values = {
-            "id": id,
-            "queue": lane_of(job.queue, False),
-            "task": task_key(job.task),
-            "priority": job.priority,
-            "run": 0,
-            "failed": 0,
-            "lost": 0,
-            "interrupted": 0,
-            "snoozed": 0,
-            "expires_at": expires_at,
-        }
+            plain.append(row)
+        if job.tags:
+            tags += [(tag, id) for tag in job.tags]
+        lane, task = lane_of(job.queue, False), task_key(job.task)
         if run_at is None:
             # A new job's position is its id: one number of the sequence serves both.
-            ready.append({**waiting, "pos": id, "ready_at": session.now})
+            ready.append((lane, job.priority, id, id, task, 0, 0, 0, 0, 0, expires_at, now))
         else:
-            scheduled.append({**waiting, "run_at": run_at})
-        stored.append(Stored(JobId(id), Outcome.created, None if run_at is None else from_micros(run_at)))
-    session.many("insert_job", plain)
+            scheduled.append((id, run_at, lane, task, job.priority, 0, 0, 0, 0, 0, expires_at))
+        stored.append(Stored(JobId(id), _CREATED, None if run_at is None else from_micros(run_at)))
+    session.tuples("insert_job", plain)
     if rich:
         _store_rich(session, rich)
-    session.many("insert_tag", tags)
-    session.many("insert_ready", ready)
-    session.many("insert_scheduled", scheduled)
+    session.tuples("insert_tag", tags)
+    session.tuples("insert_ready", ready)
+    session.tuples("insert_scheduled", scheduled)
     # A new due time may be earlier than the one that the promoter waits for.
     session.rings = session.rings or bool(stored)
     return stored
 
 
-def _store_rich(session: Session, jobs: Iterable[tuple[NewJob, Values]]) -> None:
+def _is_rich(job: NewJob) -> bool:
+    """Whether it carries anything beside itself, or needs columns that most jobs leave empty."""
+    return bool(job.unique or job.trigger or job.then or job.on_dead or job.blobs)
+
+
+def _store_rich(session: Session, jobs: Iterable[tuple[NewJob, int, Row]]) -> None:
     """Write jobs with what they carry beside themselves."""
-    rows: list[Values] = []
-    follows: list[Values] = []
-    blobs: list[Values] = []
-    for job, row in jobs:
-        id, used = row["id"], [*dict.fromkeys(blobs_of(job))]
-        rows.append({**row, **_rich_columns(job, used)})
+    rows: list[Row] = []
+    follows: list[Row] = []
+    blobs: list[Row] = []
+    for job, id, row in jobs:
+        used = [*dict.fromkeys(blobs_of(job))]
+        rows.append((*row, *_rich_columns(job, used)))
         follows += _follow_rows(id, THEN, job.then)
         follows += _follow_rows(id, ON_DEAD, job.on_dead)
-        blobs += [{"id": id, "ref": reference} for reference in used]
-    session.many("insert_rich_job", rows)
-    session.many("insert_follow", follows)
-    session.many("insert_blob", blobs)
+        blobs += [(id, reference) for reference in used]
+    session.tuples("insert_rich_job", rows)
+    session.tuples("insert_follow", follows)
+    session.tuples("insert_blob", blobs)
 
 
-def _rich_columns(job: NewJob, blobs: Sequence[str]) -> Values:
+def _rich_columns(job: NewJob, blobs: Sequence[str]) -> Row:
+    """(extras, unique_key, unique_live, version, trigger)."""
     unique = job.unique
     versioned = unique is not None and job.version is not None
     extras = (
@@ -266,37 +326,59 @@ def _rich_columns(job: NewJob, blobs: Sequence[str]) -> Values:
         | (VERSION if versioned else 0)
         | (BLOB if blobs else 0)
     )
+    return (
+        extras,
+        None if unique is None else unique.digest,
+        None if unique is None else unique.live,
+        job.version if versioned else None,
+        job.trigger,
+    )
+
+
+def _follow_rows(id: int, kind: int, follows: Sequence[NewJob]) -> list[Row]:
+    return [(id, kind, position, text_of(follow)) for position, follow in enumerate(follows)]
+
+
+def _job_row(id: int, job: NewJob, expires_at: int | None, now: int) -> Row:
+    """(id, queue, task, args, priority, tenant, tags, correlation_id, attempts, timeout, expires_at, enqueued_at)."""
+    return (
+        id,
+        job.queue,
+        job.task,
+        job.args,
+        job.priority,
+        job.tenant,
+        json.dumps(job.tags, ensure_ascii=False) if job.tags else None,
+        job.correlation_id,
+        job.attempts,
+        maybe_span(job.timeout),
+        expires_at,
+        now,
+    )
+
+
+def _common(job: NewJob, expires_at: int | None, now: int) -> Values:
+    """What `_job_row` holds beside the id and the arguments."""
+    _, queue, task, _, priority, tenant, tags, correlation_id, attempts, timeout, *_ = _job_row(
+        0, job, expires_at, now
+    )
     return {
-        "extras": extras,
-        "unique_key": None if unique is None else unique.digest,
-        "unique_live": None if unique is None else unique.live,
-        "version": job.version if versioned else None,
-        "trigger": job.trigger,
-    }
-
-
-def _follow_rows(id: Value, kind: int, follows: Sequence[NewJob]) -> list[Values]:
-    return [
-        {"id": id, "kind": kind, "position": position, "spec": text_of(follow)}
-        for position, follow in enumerate(follows)
-    ]
-
-
-def _job_row(id: int, job: NewJob, expires_at: int | None, now: int) -> Values:
-    return {
-        "id": id,
-        "queue": job.queue,
-        "task": job.task,
-        "args": job.args,
-        "priority": job.priority,
-        "tenant": job.tenant,
-        "tags": json.dumps(job.tags, ensure_ascii=False) if job.tags else None,
-        "correlation_id": job.correlation_id,
-        "attempts": job.attempts,
-        "timeout": maybe_span(job.timeout),
+        "queue": queue,
+        "task": task,
+        "priority": priority,
+        "tenant": tenant,
+        "tags": tags,
+        "correlation_id": correlation_id,
+        "attempts": attempts,
+        "timeout": timeout,
         "expires_at": expires_at,
-        "enqueued_at": now,
+        "now": now,
     }
+
+
+def _expiry(now: int, run_at: int | None, job: NewJob) -> int | None:
+    due = now if run_at is None else run_at
+    return None if job.expires is None else due + span(job.expires)
 
 
 def _due(now: int, job: NewJob) -> int | None:

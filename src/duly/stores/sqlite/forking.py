@@ -7,8 +7,6 @@ locked in the child for ever, and of a lock the child believes that it has it it
 import os
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final, Protocol
 
 # Whoever is inside for longer waits for somebody's lock.
@@ -24,25 +22,24 @@ class Holder(Protocol):
 
 
 class _Gate:
+    """Entered around every piece of work with SQLite."""
+
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._inside = 0
         self._closed = False
 
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        """Around every piece of work with SQLite."""
+    def __enter__(self) -> None:
         with self._changed:
             while self._closed:
                 self._changed.wait()
             self._inside += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._inside -= 1
-                if self._inside == 0:
-                    self._changed.notify_all()
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._inside -= 1
+            if self._closed and self._inside == 0:
+                self._changed.notify_all()
 
     def close(self) -> None:
         with self._changed:

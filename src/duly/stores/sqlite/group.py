@@ -22,7 +22,7 @@ _MOST_PIECES: Final = 256
 class _Work(Protocol):
     done: bool
     error: BaseException | None
-    woken: threading.Event
+    woken: threading.Event | None
     arrived: float
 
     def run(self, session: Session) -> None: ...
@@ -34,8 +34,8 @@ class _Piece(Generic[T]):
         self.done = False
         self.error: BaseException | None = None
         self.arrived = time.monotonic()
-        self.woken = threading.Event()
-        """Set when the work is done, or when this thread shall lead."""
+        self.woken: threading.Event | None = None
+        """Set when the work is done, or when this thread shall lead; None for one that leads from the start."""
         self._result: list[T] = []
 
     def run(self, session: Session) -> None:
@@ -71,9 +71,10 @@ class GroupCommit:
         with self._mutex:
             self._waiting.append(piece)
             leads, self._led = not self._led, True
-        if not leads:
+            woken = piece.woken = None if leads else threading.Event()
+        if woken is not None:
             try:
-                piece.woken.wait()
+                woken.wait()
             except BaseException:
                 self._leave(piece)
                 raise
@@ -95,10 +96,10 @@ class GroupCommit:
 
     def _hand_over(self) -> None:
         with self._mutex:
-            if self._waiting:
-                self._waiting[0].woken.set()
-            else:
+            if not self._waiting:
                 self._led = False
+            elif (next_one := self._waiting[0].woken) is not None:
+                next_one.set()
 
     def _leave(self, piece: _Work) -> None:
         """This thread was interrupted while it waited."""
@@ -106,13 +107,13 @@ class GroupCommit:
             queued = piece in self._waiting
             if queued:
                 self._waiting.remove(piece)
-        if queued and piece.woken.is_set():
+        if queued and piece.woken is not None and piece.woken.is_set():
             self._hand_over()
 
     def _commit_all(self, own: _Work) -> None:
         taken: list[_Work] = []
         try:
-            with self._database.write() as session:
+            with self._database.write(checked=True) as session:
                 # Taken only now: while this thread waited for its turn, more have come.
                 self._take(taken)
                 for piece in taken:
@@ -151,7 +152,7 @@ class GroupCommit:
     def _alone(self, piece: _Work) -> None:
         piece.error = None
         try:
-            with self._database.write() as session:
+            with self._database.write(checked=True) as session:
                 piece.run(session)
         except Exception as error:
             piece.error = error
@@ -161,7 +162,8 @@ class GroupCommit:
     def _done(pieces: Sequence[_Work]) -> None:
         for piece in pieces:
             piece.done = True
-            piece.woken.set()
+            if piece.woken is not None:
+                piece.woken.set()
 
 
 def _interrupted() -> Transient:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.lifecycle import State
+from duly.core.share import DatabaseLoad
 from duly.stores.protocol import DeadGroup, OperationRecord, Page, Pause, QueueCount, WorkerRecord
 from duly.stores.sqlite import migrating, sampling
 from duly.stores.sqlite.connecting import wal_is_safe
@@ -134,6 +135,10 @@ class SQLiteInspection:
 
     def now(self) -> datetime:
         return from_micros(self._database.now())
+
+    def load(self) -> DatabaseLoad | None:
+        """Nobody counts what a file is used for."""
+        return None
 
     def describe(self) -> dict[str, str]:
         with self._database.read() as session:

@@ -56,8 +56,8 @@ class SQLiteJobs:
                     return Exchange(frozenset(), (), wishes)
         with self._database.write() as session:
             acked = ends.apply(session, incarnation, ended)
-            claimed = self._claim(session, incarnation, request) if request is not None else []
-            session.run("update_worker_progress", incarnation=incarnation, now=session.now)
+            lives = session.run("update_worker_progress", incarnation=incarnation, now=session.now) == 1
+            claimed = self._claim(session, incarnation, request) if lives and request is not None else []
             wishes = _wishes(session, incarnation)
         self._idle_noted[incarnation] = session.now
         return Exchange(acked, tuple(claimed), wishes)
@@ -103,10 +103,8 @@ class SQLiteJobs:
             self._idle_noted.pop(incarnation, None)
 
     def _claim(self, session: Session, incarnation: int, request: ClaimRequest) -> list[ClaimedJob]:
-        tasks = self._tasks_of(session, incarnation)
-        if tasks is None:
-            return []
-        return claims.Claim(session, incarnation, request, tasks, claims.pauses(session)).run()
+        tasks, paused = self._tasks_of(session, incarnation), claims.pauses(session)
+        return claims.Claim(session, incarnation, request, tasks, paused).run()
 
     def _worth(self, session: Session, incarnation: int, request: ClaimRequest) -> bool:
         """Whether taking the write lock for this claim would change anything."""
@@ -121,16 +119,14 @@ class SQLiteJobs:
         tasks = [key for key in map(task_key, request.unparked) if key not in paused.tasks]
         return bool(session.value("select_work", lanes=json.dumps(lanes), tasks=json.dumps(tasks)))
 
-    def _tasks_of(self, session: Session, incarnation: int) -> Mapping[int, int] | None:
-        """Task key -> time to run in microseconds; None when the incarnation's row is gone."""
+    def _tasks_of(self, session: Session, incarnation: int) -> Mapping[int, int]:
+        """Task key -> time to run in microseconds, of an incarnation whose row is there."""
         known = self._tasks.get(incarnation)
         if known is not None:
-            return None if session.row("select_worker_exists", incarnation=incarnation) is None else known
-        row = session.row("select_worker", incarnation=incarnation)
-        if row is None:
-            return None
+            return known
         # A row's tasks never change, so that they are read once.
-        known = {task_key(name): timeout for name, timeout in json.loads(row[0]).items()}
+        (tasks, _draining), *_ = session.rows("select_worker", incarnation=incarnation)
+        known = {task_key(name): timeout for name, timeout in json.loads(tasks).items()}
         self._tasks[incarnation] = known
         while len(self._tasks) > _KNOWN_WORKERS:
             self._tasks.popitem(last=False)

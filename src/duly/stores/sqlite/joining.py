@@ -71,6 +71,7 @@ class Joining:
                 session.close()
         if session.rings and not pending:
             database.wake.bump()
+            database.wake.ring()
         # With autocommit=False a transaction is open at all times, and says nothing.
         return answer, pending, getattr(theirs, "autocommit", None) is not False
 

@@ -4,8 +4,11 @@ Knows where a row goes and what it holds; decides nothing and deletes nothing fr
 """
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
+
+import msgspec
 
 from duly.core.defaults import KEEP_VERSIONS
 from duly.core.fingerprint import ErrorRecord
@@ -13,7 +16,7 @@ from duly.core.job import Counters
 from duly.core.lifecycle import Event, State
 from duly.core.names import key_of, suspect_key
 from duly.stores.faults import DataFault
-from duly.stores.sqlite.session import Session, Value
+from duly.stores.sqlite.session import Row, Session, Value
 from duly.stores.sqlite.times import span
 
 INLINE_RESULT: Final = 8 * 1024
@@ -28,12 +31,7 @@ BLOB: Final = 16
 
 _FOLLOWED: Final = {State.completed: THEN, State.dead: ON_DEAD}
 
-_NO_ERROR: Final[dict[str, Value]] = {
-    "error_type": None,
-    "error_message": None,
-    "error_traceback": None,
-    "fingerprint": None,
-}
+_NO_ERROR: Final = (None, None, None, None)
 
 Values = dict[str, Value]
 
@@ -83,26 +81,23 @@ class Moves:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._ready: list[Values] = []
-        self._scheduled: list[Values] = []
-        self._finished: list[Values] = []
-        self._results: list[Values] = []
-        self._dead: list[Values] = []
-        self._attempts: list[Values] = []
+        # Each as the columns of its statement.
+        self._ready: list[Subject] = []
+        self._scheduled: list[Row] = []
+        self._finished: list[Row] = []
+        self._results: list[Row] = []
+        self._dead: list[Row] = []
+        self._attempts: list[Row] = []
         self._freed: list[int] = []
         self._versions: list[Values] = []
         self._parents: list[Parent] = []
 
     def ready(self, job: Subject) -> None:
         """To the tail of its lane; the position is drawn when written."""
-        row = _waiting(job)
-        row["ready_at"] = self._session.now
-        self._ready.append(row)
+        self._ready.append(job)
 
     def scheduled(self, job: Subject, run_at: int) -> None:
-        row = _waiting(job)
-        row["run_at"] = run_at
-        self._scheduled.append(row)
+        self._scheduled.append((job.id, run_at, _lane(job), task_key(job.task), job.priority, *_waiting(job)))
 
     def finished(
         self,
@@ -117,32 +112,29 @@ class Moves:
     ) -> None:
         if job.extras:
             self._note_extras(job, status, result)
-        counters, inline = job.counters, result
+        inline = result
         if result is not None and len(result) > INLINE_RESULT:
-            self._results.append({"id": job.id, "result": result})
+            self._results.append((job.id, result))
             inline = None
         self._finished.append(
-            {
-                "id": job.id,
-                "queue": job.queue,
-                "queue_key": lane_of(job.queue, False),
-                "task": job.task,
-                "tenant": job.tenant,
-                "status": status.value,
-                "run": job.run,
-                "failed": counters.failed,
-                "lost": counters.lost,
-                "interrupted": counters.interrupted,
-                "snoozed": counters.snoozed,
-                "incarnation": incarnation,
-                "enqueued_at": job.enqueued_at,
-                "started_at": started_at,
-                "finished_at": self._session.now,
-                "reason": _readable(reason),
-                "note": _readable(note),
-                "result": inline,
-                "correlation_id": job.correlation_id,
-            }
+            (
+                job.id,
+                job.queue,
+                lane_of(job.queue, False),
+                job.task,
+                job.tenant,
+                status.value,
+                job.run,
+                *_counted(job.counters),
+                incarnation,
+                job.enqueued_at,
+                started_at,
+                self._session.now,
+                _readable(reason),
+                _readable(note),
+                inline,
+                job.correlation_id,
+            )
         )
 
     def dead(
@@ -157,26 +149,22 @@ class Moves:
     ) -> None:
         if job.extras:
             self._note_extras(job, State.dead, None)
-        counters = job.counters
         self._dead.append(
-            {
-                "id": job.id,
-                "queue": job.queue,
-                "task": job.task,
-                "tenant": job.tenant,
-                "run": job.run,
-                "failed": counters.failed,
-                "lost": counters.lost,
-                "interrupted": counters.interrupted,
-                "snoozed": counters.snoozed,
-                "incarnation": incarnation,
-                "enqueued_at": job.enqueued_at,
-                "started_at": started_at,
-                "died_at": self._session.now,
-                "reason": _readable(reason),
-                "note": _readable(note),
-                **_error(error),
-            }
+            (
+                job.id,
+                job.queue,
+                job.task,
+                job.tenant,
+                job.run,
+                *_counted(job.counters),
+                incarnation,
+                job.enqueued_at,
+                started_at,
+                self._session.now,
+                _readable(reason),
+                _readable(note),
+                *_error(error),
+            )
         )
 
     def attempt(
@@ -189,16 +177,16 @@ class Moves:
         error: ErrorRecord | None = None,
     ) -> None:
         self._attempts.append(
-            {
-                "id": job.id,
-                "run": job.run,
-                "event": event.value,
-                "incarnation": incarnation,
-                "started_at": started_at,
-                "ended_at": self._session.now,
-                "reason": _readable(reason),
-                **_error(error),
-            }
+            (
+                job.id,
+                job.run,
+                event.value,
+                incarnation,
+                started_at,
+                self._session.now,
+                _readable(reason),
+                *_error(error),
+            )
         )
 
     def flush(self) -> list[Parent]:
@@ -206,17 +194,28 @@ class Moves:
         session = self._session
         if self._ready:
             first = session.numbers(len(self._ready))
-            for offset, row in enumerate(self._ready):
-                row["pos"] = first + offset
-            session.many("insert_ready", self._ready)
+            rows = [
+                (
+                    _lane(job),
+                    job.priority,
+                    first + offset,
+                    job.id,
+                    task_key(job.task),
+                    *_waiting(job),
+                    session.now,
+                )
+                for offset, job in enumerate(self._ready)
+            ]
+            session.tuples("insert_ready", rows)
             session.rings = True
-        session.many("insert_scheduled", self._scheduled)
-        session.many("insert_finished", self._finished)
-        session.many("insert_result", self._results)
-        session.many("insert_dead", self._dead)
-        session.many("insert_attempt", self._attempts)
-        for rows in (self._ready, self._scheduled, self._finished, self._results, self._dead, self._attempts):
-            rows.clear()
+        session.tuples("insert_scheduled", self._scheduled)
+        session.tuples("insert_finished", self._finished)
+        session.tuples("insert_result", self._results)
+        session.tuples("insert_dead", self._dead)
+        session.tuples("insert_attempt", self._attempts)
+        self._ready.clear()
+        for written in (self._scheduled, self._finished, self._results, self._dead, self._attempts):
+            written.clear()
         if self._freed:
             session.run("delete_unique_keys", ids=ids_text(self._freed))
             self._freed.clear()
@@ -236,31 +235,24 @@ class Moves:
             self._parents.append(Parent(job.id, kind, job.correlation_id, result))
 
 
-def _waiting(job: Subject) -> Values:
-    counters = job.counters
-    return {
-        "id": job.id,
-        "queue": lane_of(job.queue, counters.lost > 0),
-        "task": task_key(job.task),
-        "priority": job.priority,
-        "run": job.run,
-        "failed": counters.failed,
-        "lost": counters.lost,
-        "interrupted": counters.interrupted,
-        "snoozed": counters.snoozed,
-        "expires_at": job.expires_at,
-    }
+def _lane(job: Subject) -> int:
+    return lane_of(job.queue, job.counters.lost > 0)
 
 
-def _error(error: ErrorRecord | None) -> Values:
+def _waiting(job: Subject) -> Row:
+    """(run, failed, lost, interrupted, snoozed, expires_at), which all waiting tables have in this order."""
+    return (job.run, *_counted(job.counters), job.expires_at)
+
+
+def _counted(counters: Counters) -> tuple[int, int, int, int]:
+    return (counters.failed, counters.lost, counters.interrupted, counters.snoozed)
+
+
+def _error(error: ErrorRecord | None) -> Row:
+    """(error_type, error_message, error_traceback, fingerprint)."""
     if error is None:
         return _NO_ERROR
-    return {
-        "error_type": _readable(error.type),
-        "error_message": _readable(error.message),
-        "error_traceback": _readable(error.traceback),
-        "fingerprint": error.fingerprint,
-    }
+    return (_readable(error.type), _readable(error.message), _readable(error.traceback), error.fingerprint)
 
 
 def _readable(text: str | None) -> str | None:
@@ -275,8 +267,8 @@ def pairs(tokens: list[tuple[int, int]]) -> str:
     return json.dumps(tokens)
 
 
-def ids_text(ids: list[int]) -> str:
-    return json.dumps(ids)
+def ids_text(ids: Sequence[int]) -> str:
+    return msgspec.json.encode(ids).decode()
 
 
 def texts(values: list[str]) -> str:

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from duly.stores.sqlite.statements import Statements
+from duly.stores.sqlite.statements import Statements, by_position
 
 Value = str | int | float | bytes | None
 Row = tuple[Any, ...]
@@ -45,6 +45,11 @@ class Session:
     def many(self, name: str, rows: Sequence[dict[str, Value]]) -> None:
         if rows:
             self._cursor.executemany(self._statements[name], rows)
+
+    def tuples(self, name: str, rows: Sequence[Row]) -> None:
+        """As `many`, with values in the order of the statement's names: bound by name they cost twice as much."""
+        if rows:
+            self._cursor.executemany(by_position(self._statements[name]), rows)
 
     def text(self, statement: str) -> None:
         """Run a statement of a migration."""

@@ -14,6 +14,7 @@ Statements = Mapping[str, str]
 
 _PREFIX: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _PLACEHOLDER: Final = "{prefix}"
+_NAME: Final = re.compile(r":([a-z_]+)")
 
 
 class Migration(NamedTuple):
@@ -46,6 +47,15 @@ def load(prefix: str) -> Statements:
         if entry.name.endswith(".sql")
     }
     return MappingProxyType(found)
+
+
+@lru_cache(maxsize=256)
+def by_position(statement: str) -> str:
+    """The same statement for values in the order of its names, each of which it holds once."""
+    names = _NAME.findall(statement)
+    if len(set(names)) != len(names):
+        raise ValueError(f"a name occurs twice in: {statement}")
+    return _NAME.sub("?", statement)
 
 
 @lru_cache(maxsize=16)

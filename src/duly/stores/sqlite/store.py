@@ -77,7 +77,7 @@ class SQLiteStore:
         self.schema: SchemaStore = SQLiteSchema(self._database)
 
     def listen(self, on_work: Callable[[], None]) -> SQLiteListener:
-        """Watches the side file every 1 to 20 ms while idle, and SQLite's change counter five times a second."""
+        """Sleeps on the side file while idle, and looks at SQLite's change counter five times a second."""
         version, forget = self._database.change_counter()
         return SQLiteListener(self._database.wake, version, on_work, forget)
 

@@ -1,4 +1,4 @@
-"""Waking: a counter in a side file that writers bump after a commit, and the thread that watches it.
+"""Waking: a counter in a side file that writers bump after a commit, and the thread that sleeps until it moves.
 
 The counter is a hint. A missing or unwritable side file costs latency, never a job. Knows no table.
 """
@@ -7,8 +7,11 @@ import mmap
 import os
 import struct
 import threading
+import time
 from collections.abc import Callable
 from typing import Final
+
+from duly.stores.sqlite.futex import Futex
 
 _SIZE: Final = mmap.PAGESIZE
 _WORD: Final = struct.Struct("<Q")
@@ -17,6 +20,7 @@ _COMMITS: Final = 0
 _ARRIVED: Final = 1
 _SERVED: Final = 2
 
+# Between two looks where one cannot sleep on the counter.
 _FIRST_PAUSE: Final = 0.001
 _LONGEST_PAUSE: Final = 0.020
 _BUSY_PAUSE: Final = 0.200
@@ -30,6 +34,7 @@ class WakeFile:
     def __init__(self, path: str) -> None:
         self._path = path
         self._map: mmap.mmap | None = None
+        self._futex: Futex | None = None
         self._tried = False
 
     def bump(self) -> None:
@@ -38,6 +43,18 @@ class WakeFile:
 
     def read(self) -> int:
         return self._get(_COMMITS)
+
+    def ring(self) -> None:
+        """Wake those who wait for the counter to move, after a bump."""
+        if self._shared() is not None and self._futex is not None:
+            self._futex.ring()
+
+    def wait(self, seen: int, seconds: float) -> bool:
+        """Sleep until the counter moves from `seen`, or somebody rings, at most so long; False where that cannot be."""
+        if self._shared() is None or (futex := self._futex) is None:
+            return False
+        word = futex.value
+        return self.read() != seen or futex.wait(word, seconds)
 
     def arrived(self) -> None:
         """A process waits for its turn."""
@@ -63,7 +80,7 @@ class WakeFile:
     def forget(self) -> None:
         """Let go of the mapping; the next use maps it anew."""
         # Not closed: a listener may be reading it.
-        self._map = None
+        self._map = self._futex = None
         self._tried = False
 
     def _get(self, word: int) -> int:
@@ -85,6 +102,7 @@ class WakeFile:
                         # Really written: a store into a hole of a full disk would end the process with SIGBUS.
                         os.pwrite(descriptor, bytes(_SIZE), 0)
                     self._map = mmap.mmap(descriptor, _SIZE)
+                    self._futex = Futex(self._map)
                 finally:
                     os.close(descriptor)
             except OSError:
@@ -123,29 +141,36 @@ class SQLiteListener:
         """Wait for the thread to end, unless it is the one that calls."""
         self._closed = True
         self._changed.set()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        if threading.current_thread() is self._thread:
+            return
+        while self._thread.is_alive():
+            # It may have been about to sleep when this rang.
+            self._wake.ring()
+            self._thread.join(_FIRST_PAUSE)
 
     def _watch(self) -> None:
         seen, version = self._seen, self._last_version
-        pause, since_version = _FIRST_PAUSE, 0.0
+        pause, look = _FIRST_PAUSE, time.monotonic() + _VERSION_EVERY
         try:
             while not self._closed:
-                if self._changed.wait(pause if self._idle else _BUSY_PAUSE):
-                    self._changed.clear()
-                    pause = _FIRST_PAUSE
-                since_version += pause if self._idle else _BUSY_PAUSE
+                self._sleep(seen, pause)
                 counter, rung = self._wake.read(), False
                 if counter != seen:
                     seen, rung = counter, True
-                elif since_version >= _VERSION_EVERY:
-                    since_version = 0.0
+                elif time.monotonic() >= look:
                     latest = self._version()
                     rung, version = latest != version, latest
+                    look = time.monotonic() + _VERSION_EVERY
                 if rung and not self._closed:
-                    # Our own commits move the change counter too: read it, so that it does not ring a second time.
-                    version = self._version()
                     self._on_work()
                 pause = _FIRST_PAUSE if rung else min(pause * 2, _LONGEST_PAUSE)
         finally:
             self._forget()
+
+    def _sleep(self, seen: int, pause: float) -> None:
+        """Until there may be work, or it is time to look for a user's commits. A busy worker is not disturbed often."""
+        if not self._idle:
+            self._changed.wait(_BUSY_PAUSE)
+            self._changed.clear()
+        elif not self._wake.wait(seen, _VERSION_EVERY) and self._changed.wait(pause):
+            self._changed.clear()

@@ -365,3 +365,14 @@ def what_an_exchange_returns_is_not_claimed_by_the_same_exchange_out_of_turn(ben
 
     assert [job.id for job in answer.claimed] == [second]
     assert bench.state(first) is State.ready
+
+
+def a_jobs_own_time_to_run_counts_beside_one_that_is_set_aside(bench: Bench) -> None:
+    worker = bench.worker(timeout=MINUTE)
+    bench.put(expires=SECOND)
+    id = bench.put(timeout=HOUR)
+    bench.clock.advance(2 * SECOND)
+
+    bench.claim(worker, 2)
+
+    assert bench.row(id).deadline == NOON + 2 * SECOND + HOUR

@@ -12,6 +12,7 @@ from .bench import (
     MINUTE,
     POISON,
     SECOND,
+    USUAL,
     Bench,
     ended,
 )
@@ -26,6 +27,31 @@ def every_registration_is_a_new_incarnation(bench: Bench) -> None:
     seen.append(bench.worker(store=bench.another()))
 
     assert len(set(seen)) == 6
+
+
+def every_end_by_a_stranger_is_refused(bench: Bench) -> None:
+    holder, stranger = bench.worker(), bench.worker()
+    id = bench.put()
+    claimed = bench.claim_one(holder)
+
+    for event in USUAL:
+        assert bench.end(stranger, ended(claimed, event)) == frozenset(), event
+
+    assert (bench.row(id).state, bench.row(id).incarnation) == (State.running, holder)
+    assert bench.end(holder, ended(claimed, Event.complete)) == {(id, 1)}
+    assert bench.row(id).incarnation == holder
+
+
+def no_attempt_starts_before_its_claim_whatever_the_workers_clock_says(bench: Bench) -> None:
+    worker = bench.worker()
+    done, dead = bench.put_many(2)
+    bench.clock.advance(MINUTE)
+    first, second = bench.claim(worker, 2)
+    bench.clock.advance(MINUTE)
+
+    bench.end(worker, ended(first, Event.complete, elapsed=HOUR), ended(second, Event.bury, elapsed=HOUR))
+
+    assert [bench.row(id).started_at for id in (done, dead)] == [NOON + MINUTE] * 2
 
 
 def beating_counts_one_for_each_worker_named(bench: Bench) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.lifecycle import FINAL, State
+from duly.core.share import DatabaseLoad
 from duly.stores.protocol import DeadGroup, Page, Pause, QueueCount, WorkerRecord
 
 from .model import Entry
@@ -105,6 +106,9 @@ class ReadableModel(UpkeepModel):
 
     def now(self) -> datetime:
         return self.clock()
+
+    def load(self) -> DatabaseLoad | None:
+        return None
 
     def describe(self) -> dict[str, str]:
         return {"kind": "model", "where": "this process"}

@@ -121,6 +121,20 @@ def a_wish_does_not_undo_what_was_achieved(bench: Bench) -> None:
         assert bench.state(id) is state, event
 
 
+def a_wish_does_not_undo_a_completion_in_a_later_run(bench: Bench) -> None:
+    worker = bench.worker()
+    id = bench.put()
+    bench.end(worker, ended(bench.claim_one(worker), Event.interrupt))
+    claimed = bench.claim_one(worker)
+    bench.store.operator.cancel([id], "ann", "not needed")
+
+    assert bench.end(worker, ended(claimed, Event.complete, result=b"7")) == {(id, 2)}
+
+    row = bench.row(id)
+    assert (row.state, row.result, row.reason) == (State.completed, b"7", None)
+    assert bench.store.jobs.report(worker, []) == ([], [])
+
+
 def a_wish_does_not_hide_a_death_at_the_last_attempt(bench: Bench) -> None:
     worker = bench.worker()
     id = bench.put()

@@ -1,8 +1,8 @@
 -- Applies ends of attempts, each fenced by (incarnation, job, run); answers the pairs that were not live, but for those
 -- whose same end an earlier call applied (with p_own). A wished cancel turns ready and scheduled into cancelled, and gives its
 -- reason to what the worker cancelled itself. The caller has set the planner.
--- Lock: the claimed rows FOR UPDATE, in the order given (callers sort by incarnation, id). Index: those of the two functions
--- it calls, attempt_pkey, finished_pkey. Differs: SQLite needs no lock.
+-- Lock: the claimed rows FOR UPDATE, in the order given (callers sort by incarnation, id). Index: those of
+-- apply_any_ends_2, attempt_pkey, finished_pkey. Differs: SQLite needs no lock.
 create function {schema}.apply_ends_2(
     p_incarnations bigint[], p_ids bigint[], p_runs int[], p_events text[], p_states text[],
     p_failed int[], p_lost int[], p_interrupted int[], p_snoozed int[], p_delays float8[], p_results bytea[],
@@ -14,16 +14,11 @@ language plpgsql as $$
 declare
     v_applied bigint;
 begin
-    if p_own and 'completed' = all(p_states) and 1 = all(p_runs) and p_results is null then
-        v_applied := apply_completions_2(p_incarnations, p_ids, p_failed, p_lost, p_interrupted, p_snoozed, p_notes, p_elapsed,
-                                         p_own, v_now);
-    else
-        v_applied := apply_any_ends_2(p_incarnations, p_ids, p_runs, p_events, p_states, p_failed, p_lost, p_interrupted,
-                                      p_snoozed, p_delays, p_results, p_reasons, p_notes, p_error_types, p_error_messages,
-                                      p_tracebacks, p_fingerprints, p_elapsed, p_own, v_now);
-        if 'ready' = any(p_states) then
-            perform ring_1();
-        end if;
+    v_applied := apply_any_ends_2(p_incarnations, p_ids, p_runs, p_events, p_states, p_failed, p_lost, p_interrupted, p_snoozed,
+                                  p_delays, p_results, p_reasons, p_notes, p_error_types, p_error_messages, p_tracebacks,
+                                  p_fingerprints, p_elapsed, p_own, v_now);
+    if 'ready' = any(p_states) then
+        perform ring_1();
     end if;
     if v_applied < cardinality(p_ids) then
         return query

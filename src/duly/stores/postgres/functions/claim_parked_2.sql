@@ -49,19 +49,20 @@ begin
             v_place := array_position(p_lanes, v_parked.queue);
             v_run := v_parked.run + 1;
             insert into claimed (incarnation, id, queue, task, claimed_at, deadline, run, priority, failed, lost, interrupted,
-                                 snoozed, expires_at)
+                                 snoozed, expires_at, enqueued_at, queue_name, task_name, tenant, correlation_id, extras)
             values (p_incarnation, v_parked.id, v_parked.queue, v_task, p_now,
                     p_now + coalesce(v_job.timeout, (p_known ->> v_task::text)::float8 * interval '1 second'), v_run,
                     v_parked.priority, v_parked.failed, v_parked.lost, v_parked.interrupted, v_parked.snoozed,
-                    v_parked.expires_at);
+                    v_parked.expires_at, v_job.enqueued_at, v_job.queue, v_job.task, v_job.tenant, v_job.correlation_id,
+                    v_job.extras);
             if v_job.extras & 4 <> 0 then
                 perform free_unique_1(array[v_parked.id], false);
             end if;
             v_left := v_left - 1;
             p_caps[v_place] := p_caps[v_place] - 1;
-            return next row('claimed', v_place, v_parked.id, v_run, v_parked.priority, null, v_parked.failed, v_parked.lost,
-                            v_parked.interrupted, v_parked.snoozed, v_job.attempts, v_job.timeout, v_job.enqueued_at, p_now,
-                            v_job.queue, v_job.task, v_job.tenant, v_job.tags, v_job.correlation_id,
+            return next row(null, v_place, v_parked.id, v_run, v_parked.priority, null,
+                            array[v_parked.failed, v_parked.lost, v_parked.interrupted, v_parked.snoozed], v_job.attempts,
+                            v_job.timeout, v_job.enqueued_at, v_job.task, v_job.tenant, v_job.tags, v_job.correlation_id,
                             case when octet_length(v_job.args) <= 8192 then v_job.args end,
                             case when v_run > 1 and exists (select 1 from step s where s.id = v_parked.id)
                                  then v_job.extras | 32::smallint else v_job.extras end, v_job.trigger)::{schema}.exchanged_2;

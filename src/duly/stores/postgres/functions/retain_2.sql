@@ -2,7 +2,7 @@
 -- How they ended stays in their idempotency records. Those that still owe a follow-up stay until the sweep has paid it. Keys
 -- and versions past their time go, too, a chunk of each. Answers how many jobs went, and 1 where only keys may be left to go.
 -- Lock: final rows FOR UPDATE SKIP LOCKED, so that any number of workers may do it. Each queue's walk goes on where it last
--- stopped, less a minute for what was committed late, so that it does not wade through its own dead entries.
+-- stopped, so that it does not wade through its own dead entries; when nothing is left from there on, it begins again.
 -- Index: finished_order, dead_order, owed_pkey, idempotency_id and those of forget_old_keys_1.
 -- A queue that the caller does not know, or not by this key, is kept as long as its owner has declared.
 -- Differs: SQLite needs no remembered place.
@@ -16,7 +16,7 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off s
 set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
-    v_queue bigint := -9223372036854775808;
+    v_queue bigint := 9223372036854775807;
     v_name text;
     v_ids bigint[];
     v_last timestamptz;
@@ -26,10 +26,11 @@ declare
 begin
     perform require_read_committed_1();
     while v_left > 0 loop
+        -- Backwards, to the youngest of each queue: before the oldest stand the dead entries of all that went before.
         select f.queue_key, f.queue into v_queue, v_name from finished f
-         where f.queue_key > v_queue order by f.queue_key, f.finished_at, f.id limit 1;
+         where f.queue_key < v_queue order by f.queue_key desc, f.finished_at desc, f.id desc limit 1;
         exit when not found;
-        v_from := coalesce((select to_timestamp(s.position / 1e6) - interval '1 minute' from sweep s
+        v_from := coalesce((select to_timestamp(s.position / 1e6) - interval '1 second' from sweep s
                              where s.name = 'retain:' || v_queue), '-infinity');
         with gone as (
             delete from finished where ctid = any(array(

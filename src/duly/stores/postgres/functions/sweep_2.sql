@@ -1,7 +1,7 @@
 -- What some worker must do from time to time, by one worker at a time: claims without a worker and attempts past their
 -- deadline go back as lost; expired waiting jobs become skipped; jobs of tasks that nobody knows die; jobs of resumed tasks
 -- become ready; jobs under the previous release's keys of names move; keys and wishes that were left are removed, follow-ups
--- that are owed enqueued; a sample for the rates is kept.
+-- that are owed enqueued; a sample for the rates and a reading of the load are kept.
 -- Lock: advisory try-lock, then those of the parts. Index: see the parts. Differs: none.
 create function {schema}.sweep_2(p_unknown_after float8, p_poison int, p_grace float8, p_now timestamptz)
 returns table (ran boolean, expired int, orphans int, overdue int, abandoned int, unparked int)
@@ -32,7 +32,8 @@ begin
          where coalesce((select true from finished f where f.id = w.id), (select true from dead d where d.id = w.id))
          limit 1000 for update skip locked));
     perform pay_owed_1(v_now);
-    perform keep_sample_1(v_now);
+    perform keep_sample_2(v_now);
+    perform keep_load_1(v_now);
     update sweep set cost = least(clock_timestamp() - v_began, interval '3 seconds') where name = 'sweep';
     return next;
 end

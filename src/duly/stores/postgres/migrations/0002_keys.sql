@@ -10,6 +10,15 @@ alter table {schema}.job
     add column version bigint,
     add column trigger text;
 
+-- What `finished` needs of the job, so that the usual end need not look it up; NULL for claims of the previous release.
+alter table {schema}.claimed
+    add column enqueued_at timestamptz,
+    add column queue_name text,
+    add column task_name text,
+    add column tenant text,
+    add column correlation_id text,
+    add column extras smallint;
+
 alter table {schema}.task
     add column key bigint,
     add column priority int,
@@ -115,6 +124,16 @@ create table {schema}.schedule (
 );
 create index schedule_next on {schema}.schedule (next_at, name);
 
+create table {schema}.load_sample (
+    at timestamptz primary key,
+    commits bigint not null,
+    written bigint not null,
+    wal bigint not null,
+    own_statements bigint,
+    own_wal bigint,
+    own_written bigint not null
+);
+
 -- include: functions/exchanged_2.sql
 -- include: functions/key_of_1.sql
 -- include: functions/key_digest_1.sql
@@ -137,13 +156,16 @@ create index schedule_next on {schema}.schedule (next_at, name);
 -- include: functions/apply_completions_2.sql
 -- include: functions/apply_any_ends_2.sql
 -- include: functions/apply_ends_2.sql
--- include: functions/claim_lane_2.sql
 -- include: functions/claim_parked_2.sql
 -- include: functions/exchange_2.sql
+-- include: functions/enqueue_one_1.sql
+-- include: functions/enqueue_alike_1.sql
 -- include: functions/enqueue_2.sql
 -- include: functions/abandon_unknown_2.sql
 -- include: functions/free_left_keys_1.sql
 -- include: functions/rekey_waiting_1.sql
+-- include: functions/keep_load_1.sql
+-- include: functions/keep_sample_2.sql
 -- include: functions/sweep_2.sql
 -- include: functions/forget_jobs_2.sql
 -- include: functions/forget_old_keys_1.sql
@@ -153,6 +175,12 @@ create index schedule_next on {schema}.schedule (next_at, name);
 -- include: functions/redrive_2.sql
 -- include: functions/report_2.sql
 -- include: functions/lookup_2.sql
+-- include: functions/ids_before_1.sql
+-- include: functions/ids_after_1.sql
+-- include: functions/count_ready_1.sql
+-- include: functions/count_scheduled_1.sql
+-- include: functions/count_blocked_1.sql
+-- include: functions/count_dead_1.sql
 -- include: functions/ask_cancel_2.sql
 -- include: functions/cancel_1.sql
 -- include: functions/answer_1.sql
@@ -212,8 +240,10 @@ create or replace function {schema}.apply_completions_1(
     p_notes text[], p_elapsed float8[], p_now timestamptz
 ) returns bigint
 language sql as $$
-    select {schema}.apply_completions_2(
-        p_incarnations, p_ids, p_failed, p_lost, p_interrupted, p_snoozed, p_notes, p_elapsed, false, p_now)
+    select {schema}.apply_any_ends_2(
+        p_incarnations, p_ids, array_fill(1, array[cardinality(p_ids)]), array_fill('complete'::text, array[cardinality(p_ids)]),
+        array_fill('completed'::text, array[cardinality(p_ids)]), p_failed, p_lost, p_interrupted, p_snoozed, null, null, null,
+        p_notes, null, null, null, null, p_elapsed, false, p_now)
 $$;
 
 create or replace function {schema}.apply_any_ends_1(
@@ -234,10 +264,21 @@ create or replace function {schema}.claim_lane_1(
     p_now timestamptz
 ) returns setof {schema}.exchanged_1
 language sql as $$
-    select kind, place, id, run, priority, pos, failed, lost, interrupted, snoozed, attempts, timeout, enqueued_at,
-           claimed_at, queue, task, tenant, tags, correlation_id, args
-      from {schema}.claim_lane_2(p_incarnation, p_known, p_paused, p_place, p_lane, p_want, p_sweep, p_jump_lanes,
-                                 p_jump_from, p_jump_pos, p_jump_to, p_now)
+    with told as materialized (
+        select * from {schema}.exchange_2(
+            p_incarnation, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, array[''], array[p_lane], array[p_want], array[p_sweep], p_want, null,
+            p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, true, p_now)
+    )
+    select 'claimed', p_place, t.id, t.run, t.priority, t.pos, coalesce(t.counts[1], 0), coalesce(t.counts[2], 0),
+           coalesce(t.counts[3], 0), coalesce(t.counts[4], 0), t.attempts, t.timeout, t.enqueued_at, p_now, j.queue, t.task,
+           coalesce(t.tenant, ''), t.tags, t.correlation_id, t.args
+      from told t cross join lateral (select j.queue from {schema}.job j where j.id = t.id) j where t.kind is null
+     union all
+    select 'lane', p_place, min(t.id), sum(t.run)::int, (array_agg(t.priority order by t.priority desc nulls last))[1],
+           (array_agg(t.pos order by t.priority desc nulls last, t.pos desc nulls last))[1], max(t.counts[1]), max(t.counts[2]),
+           0, 0, p_want, null, null, null, null, null, null, null, null, null
+      from told t where t.kind = 'lane'
 $$;
 
 create or replace function {schema}.claim_parked_1(
@@ -245,10 +286,11 @@ create or replace function {schema}.claim_parked_1(
     p_paused_tasks bigint[], p_most int, p_tasks bigint[], p_now timestamptz
 ) returns setof {schema}.exchanged_1
 language sql as $$
-    select kind, place, id, run, priority, pos, failed, lost, interrupted, snoozed, attempts, timeout, enqueued_at,
-           claimed_at, queue, task, tenant, tags, correlation_id, args
-      from {schema}.claim_parked_2(p_incarnation, p_known, p_queues, p_lanes, p_caps, p_paused, p_paused_tasks, p_most,
-                                   p_tasks, p_now)
+    select 'claimed', t.place, t.id, t.run, t.priority, t.pos, t.counts[1], t.counts[2], t.counts[3], t.counts[4], t.attempts,
+           t.timeout, t.enqueued_at, p_now, j.queue, t.task, t.tenant, t.tags, t.correlation_id, t.args
+      from {schema}.claim_parked_2(p_incarnation, p_known, p_queues, p_lanes, p_caps, p_paused, p_paused_tasks, p_most, p_tasks,
+                                   p_now) t
+     cross join lateral (select j.queue from {schema}.job j where j.id = t.id) j
 $$;
 
 create or replace function {schema}.finish_waiting_1(

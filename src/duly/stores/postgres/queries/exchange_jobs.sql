@@ -1,8 +1,9 @@
 -- Apply ends and claim more. Lock, index: exchange_2. Differs: one function call here, several statements in SQLite.
-select kind, place, id, run, priority, pos, failed, lost, interrupted, snoozed, attempts, timeout, enqueued_at, claimed_at,
-       queue, task, tenant, tags, correlation_id, args, extras, trigger
+select kind, place, id, run, priority, pos, counts, attempts, timeout, enqueued_at, task, tenant, tags, correlation_id, args,
+       extras, trigger
   from {schema}.exchange_2(
-    p_incarnation => %(incarnation)s::bigint,
+    p_incarnation => %(incarnation)s::bigint, p_done_ids => %(done_ids)s::bigint[],
+    p_done_elapsed => %(done_elapsed)s::float8[], p_done_results => %(done_results)s::bytea[],
     p_ids => %(ids)s::bigint[], p_runs => %(runs)s::int[], p_events => %(events)s::text[], p_states => %(states)s::text[],
     p_failed => %(failed)s::int[], p_lost => %(lost)s::int[], p_interrupted => %(interrupted)s::int[],
     p_snoozed => %(snoozed)s::int[], p_delays => %(delays)s::float8[], p_results => %(results)s::bytea[],

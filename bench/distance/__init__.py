@@ -1,0 +1,1 @@
+"""A database that is further away: the delaying proxy of bench/remote.py."""

@@ -1,0 +1,1 @@
+"""Measures somebody's own database in a scratch place beside their jobs, and says what bounds it."""

@@ -1,0 +1,2 @@
+-- A question that asks for nothing. Lock: none. Index: none. Differs: none.
+SELECT 1
