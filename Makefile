@@ -96,6 +96,7 @@ bench-beside: services ## Measures what the application in the same database fee
 bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python -m bench.peers.run --once
 	$(BIN)/python -m bench.latency --once
+	$(BIN)/python -m bench.worker_path --once
 	$(BIN)/python -m bench.beside --once
 	$(BIN)/python -m bench.remote --once
 	$(BIN)/python -m bench.flat --once

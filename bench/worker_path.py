@@ -3,9 +3,9 @@
 The double answers every exchange at once from prepared jobs and keeps nothing, so that what is left is duly's own:
 claim to slot, arguments, handler, end, acknowledgement. Prints one line per part:
 
-    python bench/worker_path.py                      all parts but memory
-    python bench/worker_path.py --parts async,wake   some of them
-    python bench/worker_path.py --profile async      where the time goes, by cProfile of every thread
+    python -m bench.worker_path                      all parts but memory
+    python -m bench.worker_path --parts async,wake   some of them
+    python -m bench.worker_path --profile async      where the time goes, by cProfile of every thread
 
 `--trip 0.002` makes an exchange take that long, as a server does (the GIL is free meanwhile); the double's own time is
 taken off. `--loop asyncio` leaves uvloop out. CPU time is little disturbed by what else the machine does; the median of
