@@ -1,15 +1,8 @@
 """What the worker and the client cost in Python by themselves: CPU microseconds per job against a store double.
 
-The double answers every exchange at once from prepared jobs and keeps nothing, so that what is left is duly's own:
-claim to slot, arguments, handler, end, acknowledgement. Prints one line per part:
-
-    python -m bench.worker_path                      all parts but memory
-    python -m bench.worker_path --parts async,wake   some of them
-    python -m bench.worker_path --profile async      where the time goes, by cProfile of every thread
-
-`--trip 0.002` makes an exchange take that long, as a server does (the GIL is free meanwhile); the double's own time is
-taken off. `--loop asyncio` leaves uvloop out. CPU time is little disturbed by what else the machine does; the median of
-`--rounds` is printed.
+The double answers exchanges at once from prepared jobs and keeps nothing: what is left is duly's own, from claim to
+acknowledgement. `python -m bench.worker_path`; `--parts async,wake` some; `--profile async` where the time goes;
+`--trip 0.002` an exchange that takes as long, GIL free; the double's own time is taken off.
 """
 
 import argparse
