@@ -97,6 +97,8 @@ bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python -m bench.peers.run --once
 	$(BIN)/python -m bench.latency --once
 	$(BIN)/python -m bench.worker_path --once
+	$(BIN)/python -m bench.engine_sqlite --once
+	$(BIN)/python -m bench.flat_sqlite --once
 	$(BIN)/python -m bench.beside --once
 	$(BIN)/python -m bench.remote --once
 	$(BIN)/python -m bench.flat --once

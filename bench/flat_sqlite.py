@@ -18,7 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import engine_sqlite as engine
+from bench import engine_sqlite as engine
 
 sys.path.insert(0, str(engine.SOURCE))
 
@@ -142,8 +142,14 @@ def many(journal: str, folder: Path, options: argparse.Namespace) -> bool:
     """Three producers and two consumers; True when nobody saw an error or waited too long."""
     engine.open_store(folder, journal).close()
     words = ["--folder", str(folder), "--journal", journal, "--seconds", str(options.seconds)]
-    commands = [[sys.executable, __file__, "--act", act, *words] for act in ["produce"] * 3 + ["consume"] * 2]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+    commands = [
+        [sys.executable, "-m", "bench.flat_sqlite", "--act", act, *words]
+        for act in ["produce"] * 3 + ["consume"] * 2
+    ]
+    started = [
+        subprocess.Popen(command, cwd=engine.SOURCE.parent, stdout=subprocess.PIPE, text=True)
+        for command in commands
+    ]
     answers = [json.loads(process.communicate()[0]) for process in started]
     waits = sorted(wait for answer in answers for wait in answer.get("waits", ()))
     errors = [error for answer in answers for error in answer["errors"]]
