@@ -58,12 +58,15 @@ def test_an_interrupted_statement_costs_its_connection_only(store: PostgresStore
             wait_until(lambda: waits_for_lock(watcher, "enqueue_one_1"), what="the enqueue waits")
             signal.pthread_kill(main, signal.SIGINT)
 
+        # Whoever runs the tests in the background may have left Ctrl-C ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         thread = threading.Thread(target=interrupt)
         thread.start()
         try:
             put(store)
         finally:
             thread.join()
+            signal.signal(signal.SIGINT, before)
 
     assert len(put(store)) == 1
 
