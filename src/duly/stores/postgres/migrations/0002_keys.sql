@@ -182,6 +182,7 @@ create table {schema}.load_sample (
 -- include: functions/count_blocked_1.sql
 -- include: functions/count_dead_1.sql
 -- include: functions/ask_cancel_2.sql
+-- include: functions/settle_cancel_2.sql
 -- include: functions/cancel_1.sql
 -- include: functions/answer_1.sql
 -- include: functions/once_1.sql
