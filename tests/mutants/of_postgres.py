@@ -48,6 +48,13 @@ MUTANTS = [
         ("ending", "leasing", "transitions"),
     ),
     Mutant(
+        FUNCTIONS + "apply_completions_2.sql",
+        "where (select count(*) from gone) = (select count(*) from held)",
+        "where true",
+        "a completion that another call has made meanwhile is acknowledged",
+        ("racing",),
+    ),
+    Mutant(
         FUNCTIONS + "apply_ends_2.sql",
         "a.run = u.run and a.incarnation = u.incarnation",
         "a.run = u.run",

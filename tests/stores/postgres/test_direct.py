@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from duly.core.job import JobId, NewJob
 from duly.core.lifecycle import Outcome, State
 from duly.stores.faults import DataFault
+from duly.stores.postgres.direct import text_of
 from duly.stores.postgres.store import PostgresStore
 from tests.stores.postgres.acts import claim, ended, put, states, worker
 from tests.stores.postgres.test_races import waits_for_lock
@@ -100,6 +101,17 @@ def test_statements_that_the_session_has_forgotten_are_prepared_again(store: Pos
         connection.execute("deallocate all")
     assert len(store.jobs.enqueue([PLAIN] * 2500)) == 2500
     assert len(store.jobs.enqueue([PLAIN] * 2500)) == 2500
+
+
+def test_a_statement_that_the_session_knows_already_is_used(store: PostgresStore) -> None:
+    for _ in range(6):
+        put(store)
+    with store.transaction() as connection:
+        connection.execute("deallocate all")
+        text = text_of("enqueue_one_job", "duly")
+        connection.execute(b"prepare %s as %s" % (text.prepared, text.text))
+
+    assert len(put(store)) == 1
 
 
 class Urgency(IntEnum):

@@ -104,7 +104,12 @@ class Direct:
         else:
             if text.prepared not in self._prepared:
                 pgconn.send_prepare(text.prepared, text.text)
-                self._fetch(silence)
+                try:
+                    self._fetch(silence)
+                except psycopg.errors.DuplicatePreparedStatement:
+                    # The name says which text it is. The error has ended the transaction: the caller repeats it.
+                    self._prepared.add(text.prepared)
+                    raise
                 self._prepared.add(text.prepared)
             pgconn.send_query_prepared(text.prepared, values, formats, Format.BINARY)
         self._sent = True

@@ -12,8 +12,10 @@ from duly.stores import faults
 
 UNPREPARED: Final = "26000"
 """A prepared statement is gone: the driver drops those of a session, ours with its own, after a rollback."""
+PREPARED_BEFORE: Final = "42P05"
+"""The session knows the name already: an interrupt came between its preparation and our note of it."""
 # Nothing was done and nothing is wrong with the statement: the same call may be made again at once.
-REPEATABLE: Final = frozenset({"40001", "40P01", UNPREPARED})
+REPEATABLE: Final = frozenset({"40001", "40P01", UNPREPARED, PREPARED_BEFORE})
 WRONG_ISOLATION: Final = "DY001"
 READ_ONLY: Final = "25006"
 NO_SCHEMA: Final = frozenset({"3F000", "42P01", "42883", "42704", "42703"})

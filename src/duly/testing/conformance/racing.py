@@ -216,6 +216,23 @@ def _cancel_beside_failure(bench: Bench, canceller: Store) -> None:
     assert bench.state(id) is State.cancelled
 
 
+def a_completion_that_is_sent_twice_at_once_is_acknowledged_twice(bench: Bench) -> None:
+    """A reply was lost and the first call goes on, or a supervisor writes for a child whose call is in flight."""
+    worker = bench.worker()
+    other = bench.another()
+    for _ in range(ROUNDS):
+        ids = bench.put_many(5)
+        ends = [ended(job, Event.complete, elapsed=SECOND) for job in bench.claim(worker, 5)]
+
+        acked, again = beside(
+            partial(bench.end, worker, *ends),
+            partial(other.jobs.exchange, worker, ends, None),
+        )
+
+        assert acked == again.acked == {(id, 1) for id in ids}
+        assert {bench.state(id) for id in ids} == {State.completed}
+
+
 def no_lookup_sees_a_moving_job_nowhere_or_twice(bench: Bench) -> None:
     reader = bench.another()
     ids = bench.put_many(8)

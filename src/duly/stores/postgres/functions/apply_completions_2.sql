@@ -1,7 +1,8 @@
 -- Applies the usual end: completions of first runs with at most a small result; answers the jobs that were not live, but for
 -- those whose same end an earlier call applied; NULL for none.
--- Lock: the claimed rows by their deletion, in the order given. A row that an extension moves between our snapshot and the
--- deletion is missed: then the call fails as repeatable, and its caller repeats it. Then settle_ends_1's.
+-- Lock: the claimed rows by their deletion, in the order of their places; a deadlock is repeated by the caller. A row that an
+-- extension moves or another transaction ends between our snapshot and the deletion is missed: then the call fails as
+-- repeatable, and its caller repeats it. Then settle_ends_1's.
 -- Index: claimed_id, wish_pkey. Differs: PostgreSQL only.
 create function {schema}.apply_completions_2(
     p_incarnation bigint, p_ids bigint[], p_elapsed float8[], p_results bytea[], p_wished boolean, p_now timestamptz
@@ -33,11 +34,13 @@ begin
                case when h.elapsed is not null then greatest(h.claimed_at, p_now - h.elapsed * interval '1 second') end, p_now,
                p_incarnation, 1, 0, 0, 0, 0, 'completed', h.queue_name, h.task_name, h.tenant, h.correlation_id, h.result
           from held h
+         -- Where one was missed nothing is told, so that the call fails as repeatable and not for a second end of that job.
+         where (select count(*) from gone) = (select count(*) from held)
     )
     select coalesce(array_agg(h.id), '{}'), array_agg(h.id) filter (where h.extras <> 0), (select count(*) from gone)
       into v_held, v_rich, v_gone from held h;
     if v_gone < cardinality(v_held) then
-        raise exception 'an attempt was extended meanwhile' using errcode = '40001';
+        raise exception 'an attempt was extended or ended meanwhile' using errcode = '40001';
     end if;
     if p_wished then
         delete from wish where id = any(v_held);

@@ -274,11 +274,12 @@ language sql as $$
     select 'claimed', p_place, t.id, t.run, t.priority, t.pos, coalesce(t.counts[1], 0), coalesce(t.counts[2], 0),
            coalesce(t.counts[3], 0), coalesce(t.counts[4], 0), t.attempts, t.timeout, t.enqueued_at, p_now, j.queue, t.task,
            coalesce(t.tenant, ''), t.tags, t.correlation_id, t.args
-      from told t cross join lateral (select j.queue from {schema}.job j where j.id = t.id) j where t.kind is null
+      from told t cross join lateral (select j.queue from {schema}.job j where j.id = t.id offset 0) j where t.kind is null
      union all
-    select 'lane', p_place, min(t.id), sum(t.run)::int, (array_agg(t.priority order by t.priority desc nulls last))[1],
-           (array_agg(t.pos order by t.priority desc nulls last, t.pos desc nulls last))[1], max(t.counts[1]), max(t.counts[2]),
-           0, 0, p_want, null, null, null, null, null, null, null, null, null
+    select 'lane', p_place, coalesce(min(t.id), (select s.last_value from {schema}.pos s)), coalesce(sum(t.run), 0)::int,
+           (array_agg(t.priority order by t.priority desc nulls last))[1],
+           (array_agg(t.pos order by t.priority desc nulls last, t.pos desc nulls last))[1], coalesce(max(t.counts[1]), 0),
+           coalesce(max(t.counts[2]), 0), 0, 0, p_want, null, null, null, null, null, null, null, null, null
       from told t where t.kind = 'lane'
 $$;
 
@@ -291,7 +292,7 @@ language sql as $$
            t.timeout, t.enqueued_at, p_now, j.queue, t.task, t.tenant, t.tags, t.correlation_id, t.args
       from {schema}.claim_parked_2(p_incarnation, p_known, p_queues, p_lanes, p_caps, p_paused, p_paused_tasks, p_most, p_tasks,
                                    p_now) t
-     cross join lateral (select j.queue from {schema}.job j where j.id = t.id) j
+     cross join lateral (select j.queue from {schema}.job j where j.id = t.id offset 0) j
 $$;
 
 create or replace function {schema}.finish_waiting_1(
