@@ -44,6 +44,23 @@ def test_arguments_come_back_byte_for_byte(store: SQLiteStore, odd: list[bytes])
     assert [found[id] for id in ids] == arguments
 
 
+def test_a_users_file_in_utf_16_keeps_arguments_and_results_as_they_are(sqlite_path: Path) -> None:
+    with closing(sqlite3.connect(sqlite_path)) as users:
+        users.execute("pragma encoding = 'UTF-16le'")
+        users.execute("create table mine (text)")
+    store = SQLiteStore(sqlite_path)
+    store.schema.migrate()
+
+    ids = [stored.id for stored in store.jobs.enqueue([NewJob("default", "ok", one) for one in AWKWARD])]
+    me = worker(store)
+    ends = [completed(job, b'"\xc3\xa4"') for job in claim(store, me, MANY)]
+
+    assert [store.jobs.arguments(ids)[id] for id in ids] == AWKWARD
+    assert len(store.jobs.exchange(me, ends, None).acked) == len(ids)
+    assert [row and row.result for row in store.inspection.lookup(ids)] == [b'"\xc3\xa4"'] * len(ids)
+    store.close()
+
+
 def test_random_bytes_come_back_as_they_are(store: SQLiteStore) -> None:
     dice = random.Random(7)
     letters = ["a", '"', "\\", "\n", "\x00", "\x1f", "é", "€", "\U0001f680", "\u2028"]

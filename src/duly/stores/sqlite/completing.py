@@ -26,7 +26,7 @@ def complete(session: Session, incarnation: int, ended: Sequence[Ended]) -> set[
     now = session.now
     asked: dict[JobId, str] = {}
     for end in ended:
-        if (result := _plain_result(end)) is not None:
+        if (result := _plain_result(end)) is not None and (session.utf8 or not result):
             asked[end.id] = f" {result}" if end.elapsed is None else f"{now - span(end.elapsed)} {result}"
     if not asked:
         return set()

@@ -85,6 +85,7 @@ class Database:
         self._handles = _Handles(self.path, self.wake)
         self._when_forked: list[Callable[[], None]] = []
         self._unusable = False
+        self._utf8 = True
         forking.tell(self)
 
     def now(self) -> int:
@@ -104,15 +105,17 @@ class Database:
         try:
             with self._inside():
                 connection = self._writer(handles)
-                session = self._begin(connection)
+                session = None
                 try:
+                    session = self._begin(connection)
                     yield session
                     self._commit(connection)
                 except BaseException:
                     self._roll_back(connection)
                     raise
                 finally:
-                    session.close()
+                    if session is not None:
+                        session.close()
             if session.rings:
                 self.wake.bump()
         finally:
@@ -128,7 +131,7 @@ class Database:
         handles = self._handles
         with self._inside():
             connection = self._reader(handles)
-            session = Session(connection, self.statements, self.now())
+            session = Session(connection, self.statements, self.now(), utf8=self._utf8)
             try:
                 if snapshot:
                     session.text("begin")
@@ -144,6 +147,7 @@ class Database:
         self.holding.refuse()
         self.prepare()
         handles = self._enter_turn()
+        connection = None
         try:
             with self._inside():
                 connection = self._connect(writer=False)
@@ -153,7 +157,14 @@ class Database:
                 self._begin(connection).close()
                 self._wait_at_most(connection, self.busy_timeout)
         except BaseException:
-            self._leave_turn(handles)
+            try:
+                if connection is not None:
+                    self._roll_back(connection)
+                    connection.close()
+                    with suppress(ValueError):
+                        handles.blocks.remove(connection)
+            finally:
+                self._leave_turn(handles)
             raise
         return connection
 
@@ -176,7 +187,7 @@ class Database:
 
     def session_on(self, connection: sqlite3.Connection) -> Session:
         """A session inside the transaction that is open on a caller's connection."""
-        return Session(connection, self.statements, self.now())
+        return Session(connection, self.statements, self.now(), utf8=self._utf8)
 
     def prepare(self) -> None:
         """Make sure once per process that the file has our tables; creates and migrates them."""
@@ -194,14 +205,16 @@ class Database:
             with self._inside():
                 if not self._is_current():
                     self.migrate()
+                self._utf8 = self._keeps_utf8()
             handles.ready = True
 
     def migrate(self) -> list[str]:
         """Apply what is missing; the names of the migrations applied."""
         with self._turn() as handles, self._inside():
             connection = self._writer(handles)
-            session = self._begin(connection)
+            session = None
             try:
+                session = self._begin(connection)
                 fresh = migrating.version_of(session) == 0
                 applied = migrating.apply_missing(session, self.prefix, self.path)
                 self._commit(connection)
@@ -210,7 +223,8 @@ class Database:
                 self._roll_back(connection)
                 raise
             finally:
-                session.close()
+                if session is not None:
+                    session.close()
             return applied
 
     def version(self) -> int:
@@ -224,6 +238,13 @@ class Database:
                 return migrating.version_of(session)
             finally:
                 connection.close()
+
+    def _keeps_utf8(self) -> bool:
+        connection = self._connect(writer=False)
+        try:
+            return bool(connection.execute("pragma encoding").fetchall()[0][0] == "UTF-8")
+        finally:
+            connection.close()
 
     @property
     def is_ready(self) -> bool:
@@ -318,13 +339,16 @@ class Database:
             handles.turn.release()
             raise side_file_error(error, self.path) from error
         except BaseException:
-            handles.turn.release()
+            # An interrupt may come after the lock was granted.
+            self._leave_turn(handles)
             raise
         return handles
 
     def _leave_turn(self, handles: _Handles) -> None:
-        handles.queue.release()
-        handles.turn.release()
+        try:
+            handles.queue.release()
+        finally:
+            handles.turn.release()
 
     def _writer(self, handles: _Handles) -> sqlite3.Connection:
         if handles.writer is None:
@@ -360,7 +384,7 @@ class Database:
                 raise
             self.holding.refuse_unseen()
             self._begin_patiently(connection)
-        return Session(connection, self.statements, self.now())
+        return Session(connection, self.statements, self.now(), utf8=self._utf8)
 
     def _begin_patiently(self, connection: sqlite3.Connection) -> None:
         self._wait_at_most(connection, max(0.0, self.busy_timeout - _FIRST_WAIT))

@@ -213,7 +213,8 @@ def _store_new(session: Session, jobs: Sequence[NewJob], first: int) -> list[Sto
     unlike: list[tuple[int, NewJob]] = []
     for _shape, group in groupby(jobs, _SHAPE):
         alike = [*group]
-        texts = _texts(alike) if len(alike) >= _MANY and not _is_rich(alike[0]) else None
+        quick = session.utf8 and len(alike) >= _MANY and not _is_rich(alike[0])
+        texts = _texts(alike) if quick else None
         if texts is None:
             unlike += enumerate(alike, first)
         else:

@@ -25,18 +25,19 @@ class _Gate:
     """Entered around every piece of work with SQLite."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._mutex = threading.Lock()
+        self._changed = threading.Condition(self._mutex)
         self._inside = 0
         self._closed = False
 
     def __enter__(self) -> None:
-        with self._changed:
+        with self._mutex:
             while self._closed:
                 self._changed.wait()
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
-        with self._changed:
+        with self._mutex:
             self._inside -= 1
             if self._closed and self._inside == 0:
                 self._changed.notify_all()

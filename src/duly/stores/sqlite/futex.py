@@ -4,6 +4,7 @@ Knows nothing of who rings and why. One may wake for no reason; a ring after the
 """
 
 import ctypes
+import errno
 import mmap
 import platform
 import sys
@@ -15,7 +16,8 @@ _WAKE: Final = 1
 _ALL: Final = 2**31 - 1
 # The number of the call by machine; what is not here polls. All of these have 64-bit longs.
 _CALLS: Final = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238, "loongarch64": 98}
-_NOT_ALLOWED: Final = {1, 22, 38}  # EPERM, EINVAL, ENOSYS: a sandbox, or a kernel that is none of Linux
+_NORMAL: Final = {errno.EINTR, errno.EAGAIN, errno.ETIMEDOUT}
+"""Anything else is a sandbox, or a kernel that is none of Linux."""
 
 
 class _Time(ctypes.Structure):
@@ -56,7 +58,7 @@ class Futex:
         whole, part = divmod(seconds, 1)
         limit = ctypes.byref(_Time(int(whole), int(part * 1e9)))
         if _call(_number, self._address, _WAIT, value, limit, None, 0) == -1:
-            self._usable = ctypes.get_errno() not in _NOT_ALLOWED
+            self._usable = ctypes.get_errno() in _NORMAL
         return self._usable
 
     def ring(self) -> None:

@@ -68,18 +68,19 @@ class GroupCommit:
         """Do `work` in a transaction, perhaps together with others'; returns after the commit."""
         self._database.holding.refuse()
         piece = _Piece(work)
-        with self._mutex:
-            self._waiting.append(piece)
-            leads, self._led = not self._led, True
-            woken = piece.woken = None if leads else threading.Event()
-        if woken is not None:
-            try:
+        leads = False
+        try:
+            with self._mutex:
+                woken = piece.woken = threading.Event() if self._led else None
+                self._waiting.append(piece)
+                leads, self._led = not self._led, True
+            if woken is not None:
                 woken.wait()
-            except BaseException:
-                self._leave(piece)
-                raise
-        if not piece.done:
-            self._lead(piece)
+            if not piece.done:
+                self._lead(piece)
+        except BaseException:
+            self._leave(piece, leads)
+            raise
         return piece.answer()
 
     def after_fork(self) -> None:
@@ -101,13 +102,13 @@ class GroupCommit:
             elif (next_one := self._waiting[0].woken) is not None:
                 next_one.set()
 
-    def _leave(self, piece: _Work) -> None:
+    def _leave(self, piece: _Work, leads: bool) -> None:
         """This thread was interrupted while it waited."""
         with self._mutex:
             queued = piece in self._waiting
             if queued:
                 self._waiting.remove(piece)
-        if queued and piece.woken is not None and piece.woken.is_set():
+        if queued and (leads or (piece.woken is not None and piece.woken.is_set())):
             self._hand_over()
 
     def _commit_all(self, own: _Work) -> None:
@@ -120,8 +121,11 @@ class GroupCommit:
                     piece.run(session)
         except DataFault:
             # One piece spoils the transaction of all: each for itself.
-            for piece in taken:
-                self._alone(piece)
+            try:
+                for piece in taken:
+                    self._alone(piece)
+            finally:
+                self._give_up([piece for piece in taken if not piece.done])
         except BaseException as error:
             if not taken:
                 self._take_those_that_gave_up(own, taken)
@@ -150,13 +154,21 @@ class GroupCommit:
                 taken.append(self._waiting.popleft())
 
     def _alone(self, piece: _Work) -> None:
-        piece.error = None
+        piece.error = _interrupted()
         try:
             with self._database.write(checked=True) as session:
                 piece.run(session)
+            piece.error = None
         except Exception as error:
             piece.error = error
-        self._done([piece])
+        finally:
+            self._done([piece])
+
+    def _give_up(self, pieces: Sequence[_Work]) -> None:
+        """This thread was interrupted before it came to them."""
+        for piece in pieces:
+            piece.error = _interrupted()
+        self._done(pieces)
 
     @staticmethod
     def _done(pieces: Sequence[_Work]) -> None:

@@ -16,7 +16,9 @@ class Session:
     Every answer is fetched whole: an unfinished SELECT would block commits in rollback mode.
     """
 
-    def __init__(self, connection: sqlite3.Connection, statements: Statements, now: int) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, statements: Statements, now: int, *, utf8: bool = True
+    ) -> None:
         # Not connection.cursor(): a subclass may hand out cursors of another kind.
         self._cursor = sqlite3.Connection.cursor(connection, sqlite3.Cursor)
         self._cursor.row_factory = None
@@ -25,6 +27,8 @@ class Session:
         """Microseconds since 1970 UTC, read after the lock was taken."""
         self.rings = False
         """Set when something became ready, so that workers are woken after the commit."""
+        self.utf8 = utf8
+        """Whether the file keeps text as UTF-8, so that a text cast to a blob is its bytes."""
 
     def rows(self, name: str, /, **values: Value) -> list[Row]:
         return self._cursor.execute(self._statements[name], values).fetchall()
