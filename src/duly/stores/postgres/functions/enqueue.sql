@@ -46,7 +46,8 @@ begin
         raise exception using errcode = '22023', message = v_fault;
     end if;
     perform check_name_1('queue', coalesce(enqueue.queue, v_declared.queue), 100, ',:');
-    if enqueue.queue not in ('default', coalesce(v_declared.queue, 'default'))
+    -- A task that nobody has declared yet may go to a queue that nobody has declared yet.
+    if v_declared.queue is not null and enqueue.queue not in ('default', v_declared.queue)
         and not exists (select 1 from queue q where q.name = enqueue.queue) then
         raise exception using errcode = '22023', message = format(
             'task %L uses the queue %L, which is not declared; declare it with jobs.queue(%2$L) and start its worker once; '
