@@ -79,6 +79,12 @@ class NewJob(Struct, frozen=True):
     """What caused it, as "schedule:NAME@2030-05-01T09:00:00Z"; None for a plain enqueue."""
     blobs: tuple[str, ...] = ()
     """References of the blobs in `args`: kept as long as this job."""
+    ordering_key: str | None = None
+    """Jobs of one key in one (queue, tenant) run one at a time, in the order of their ids; `delay` delays the key."""
+    serialise: bool = False
+    """With `ordering_key`: enqueues of one key by concurrent transactions wait for each other."""
+    fair: bool = False
+    """The queue goes round its tenants: the job waits in its tenant's lane."""
 
 
 class Stored(Struct, frozen=True):
@@ -126,6 +132,10 @@ class ClaimedJob(Struct, frozen=True):
     trigger: str | None = None
     has_steps: bool = False
     """Earlier runs have left steps or cursors: read with `StepStore.steps` before the handler starts."""
+    ordering_key: str | None = None
+    follows: bool = False
+    """Claimed together with the job before it of the same ordering key: it starts when that one has completed here, and
+    goes back, at no cost, when that one has not."""
 
     @property
     def attempt(self) -> int:
@@ -166,6 +176,10 @@ class QueueClaim(NamedTuple):
 
     queue: str
     most: int
+    fair: bool = False
+    """Tenants in turn, priority inside a tenant."""
+    reserved: int = 0
+    """So many of them only for tenants of which nothing runs."""
 
 
 class ClaimRequest(Struct, frozen=True):
@@ -177,6 +191,8 @@ class ClaimRequest(Struct, frozen=True):
     """True: only jobs with a loss behind them (each runs alone); False: only jobs without."""
     unparked: tuple[str, ...] = ()
     """Tasks this worker knows that others have parked as unknown: taken from `blocked` first."""
+    chain: int = 1
+    """At most so many jobs of one ordering key, to be run one after another."""
 
 
 class Exchange(Struct, frozen=True):
@@ -187,6 +203,8 @@ class Exchange(Struct, frozen=True):
     claimed: tuple[ClaimedJob, ...] = ()
     wishes: tuple[JobId, ...] = ()
     """Jobs held by this incarnation for which a cancel was wished."""
+    again: timedelta | None = None
+    """Ask again after this long: a rate opens then, or something was left to do (0). None: nothing is known."""
 
 
 class WorkerInfo(Struct, frozen=True):
@@ -290,3 +308,6 @@ class JobRecord(Struct, frozen=True):
     progress: Progress | None = None
     cancel_wished: bool = False
     trigger: str | None = None
+    ordering_key: str | None = None
+    waits_for: str | None = None
+    """While blocked: "task" (unknown or paused), the name of a limit, or "key" for an ordering key."""

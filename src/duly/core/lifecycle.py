@@ -48,6 +48,7 @@ class Event(StrEnum):
     run_at = "run_at"
     reprioritise = "reprioritise"
     abandon = "abandon"
+    shed = "shed"
 
 
 class Outcome(StrEnum):
@@ -67,7 +68,7 @@ TRANSITIONS: dict[tuple[State | None, Event], frozenset[State]] = {
     (None, _E.enqueue): frozenset({_S.ready, _S.scheduled}),
     (_S.scheduled, _E.promote): frozenset({_S.ready, _S.cancelled}),
     (_S.ready, _E.claim): frozenset({_S.running}),
-    # The claimer does not know the task, or the task is paused: set aside once, at no cost.
+    # The claimer does not know the task, the task is paused, or the job is behind its key or a limit: set aside once.
     (_S.ready, _E.park): frozenset({_S.blocked}),
     (_S.blocked, _E.unblock): frozenset({_S.ready, _S.running}),
     (_S.running, _E.complete): frozenset({_S.completed}),
@@ -85,6 +86,8 @@ TRANSITIONS: dict[tuple[State | None, Event], frozenset[State]] = {
     (_S.ready, _E.cancel): frozenset({_S.cancelled}),
     (_S.scheduled, _E.cancel): frozenset({_S.cancelled}),
     (_S.blocked, _E.cancel): frozenset({_S.cancelled}),
+    # Back pressure: the least urgent first.
+    (_S.ready, _E.shed): frozenset({_S.shed}),
     # No worker has known the task for `unknown_after`.
     (_S.blocked, _E.abandon): frozenset({_S.dead}),
     (_S.dead, _E.redrive): frozenset({_S.ready}),

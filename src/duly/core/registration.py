@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from .control import LimitPolicy, Ordering, TaskLimit, WhenFull
 from .job import JobId, NewJob
 
 CatchUp = Literal["last", "skip", "all"]
@@ -21,6 +22,15 @@ class QueuePolicy(Struct, frozen=True):
     owner: str = ""
     keep: timedelta | None = None
     keep_dead: timedelta | None = None
+    fair: bool = False
+    ordering: Ordering = "wait"
+    serialise: bool = False
+    wait_target: timedelta | None = None
+    max_depth: int | None = None
+    max_age: timedelta | None = None
+    when_full: WhenFull = "reject"
+    importance: int = 100
+    """Lower is more important: who gives way last when the store's budget is spent."""
 
 
 class TaskPolicy(Struct, frozen=True):
@@ -89,3 +99,6 @@ class Registration(Struct, frozen=True):
     tasks: tuple[TaskPolicy, ...] = ()
     schedules: tuple[tuple[Schedule, datetime], ...] = ()
     """Each with its first due time from now."""
+    limits: tuple[LimitPolicy, ...] = ()
+    """Those of the origin that are no longer declared are removed."""
+    task_limits: tuple[TaskLimit, ...] = ()
