@@ -1,6 +1,6 @@
 """What bounds a job beside its place in a queue, as data: limits, breakers, ordering policies, overrides, reasons.
 
-Names of limits and their keys are made here. Knows neither stores nor handlers; `core.pace` has the arithmetic of rates.
+Names of limits and their keys are made here. Knows neither stores nor handlers; `core.pace` counts the rates.
 """
 
 from datetime import datetime, timedelta
