@@ -236,11 +236,14 @@ def test_a_new_file_is_migrated_once(tmp_path: Path) -> None:
     after = run("migrate", "--check", *url)
 
     assert before.code == 1
-    assert before.err.endswith("has schema version 0 and needs 2; run duly migrate\n")
+    assert before.err.endswith("has schema version 0 and needs 3; run duly migrate\n")
     assert first.lines == [
-        f"sqlite:///{tmp_path}/new.db: schema version 0 -> 2", "  applied 0001_jobs", "  applied 0002_keys",
-    ]  # fmt: skip
-    assert second.lines == [f"sqlite:///{tmp_path}/new.db: schema version 2 is current"]
+        f"sqlite:///{tmp_path}/new.db: schema version 0 -> 3",
+        "  applied 0001_jobs",
+        "  applied 0002_keys",
+        "  applied 0003_control",
+    ]
+    assert second.lines == [f"sqlite:///{tmp_path}/new.db: schema version 3 is current"]
     assert (after.code, after.lines) == (0, second.lines)
 
 

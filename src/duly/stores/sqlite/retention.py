@@ -101,10 +101,10 @@ def _declared(session: Session) -> tuple[dict[str, timedelta], dict[str, timedel
     """How long the owners of queues keep finished jobs, and dead letters."""
     keep: dict[str, timedelta] = {}
     keep_dead: dict[str, timedelta] = {}
-    for kind, queue, _, finished, dead in session.rows("select_policies"):
-        if kind == "queue" and finished is not None:
+    for queue, _, finished, dead, *_ in session.rows("select_queue_policies"):
+        if finished is not None:
             keep[queue] = finished * MICROSECOND
-        if kind == "queue" and dead is not None:
+        if dead is not None:
             keep_dead[queue] = dead * MICROSECOND
     return keep, keep_dead
 

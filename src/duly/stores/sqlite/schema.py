@@ -4,6 +4,7 @@ from duly.core.names import key_of
 from duly.core.registration import QueuePolicy, Registration, TaskPolicy
 from duly.stores.sqlite import migrating
 from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.declaring import are_limits_declared, declare_limits
 from duly.stores.sqlite.moves import Values
 from duly.stores.sqlite.schedules import declare_in, records_in
 from duly.stores.sqlite.session import Row, Session
@@ -46,6 +47,7 @@ class SQLiteSchema:
                 _see(session, registration)
             session.many("upsert_queue", [_queue_row(queue) for queue in registration.queues])
             session.many("upsert_task", [_task_row(task) for task in registration.tasks])
+            declare_limits(session, registration)
             declare_in(session, registration.origin, registration.schedules)
         return True
 
@@ -72,32 +74,52 @@ def _see(session: Session, registration: Registration) -> None:
 
 
 def _is_declared(session: Session, registration: Registration) -> bool:
-    known: set[Row] = set(session.rows("select_policies"))
+    queues: set[Row] = set(session.rows("select_queue_policies"))
+    tasks: set[Row] = set(session.rows("select_task_policies"))
     stored = {
         record.schedule.name: record.schedule
         for record in records_in(session)
         if record.origin == registration.origin
     }
     return (
-        known.issuperset(_queue_policy(queue) for queue in registration.queues)
-        and known.issuperset(_task_policy(task) for task in registration.tasks)
+        queues.issuperset(tuple(_queue_policy(queue).values()) for queue in registration.queues)
+        and tasks.issuperset(tuple(_task_policy(task).values()) for task in registration.tasks)
         and stored == {schedule.name: schedule for schedule, _ in registration.schedules}
+        and are_limits_declared(session, registration)
     )
 
 
-def _queue_policy(queue: QueuePolicy) -> Row:
-    return ("queue", queue.name, queue.owner, maybe_span(queue.keep), maybe_span(queue.keep_dead))
+def _queue_policy(queue: QueuePolicy) -> Values:
+    """In the order of the columns of `select_queue_policies`."""
+    return {
+        "name": queue.name,
+        "owner": queue.owner,
+        "keep": maybe_span(queue.keep),
+        "keep_dead": maybe_span(queue.keep_dead),
+        "fair": int(queue.fair),
+        "ordering": queue.ordering,
+        "serialise": int(queue.serialise),
+        "wait_target": maybe_span(queue.wait_target),
+        "max_depth": queue.max_depth,
+        "max_age": maybe_span(queue.max_age),
+        "when_full": queue.when_full,
+        "importance": queue.importance,
+    }
 
 
-def _task_policy(task: TaskPolicy) -> Row:
-    return ("task", task.name, task.queue, task.priority, maybe_span(task.expires))
+def _task_policy(task: TaskPolicy) -> Values:
+    """In the order of the columns of `select_task_policies`."""
+    return {
+        "name": task.name,
+        "queue": task.queue,
+        "priority": task.priority,
+        "expires": maybe_span(task.expires),
+    }
 
 
 def _queue_row(queue: QueuePolicy) -> Values:
-    _, name, owner, keep, keep_dead = _queue_policy(queue)
-    return {"name": name, "key": key_of(name), "owner": owner, "keep": keep, "keep_dead": keep_dead}
+    return {**_queue_policy(queue), "key": key_of(queue.name)}
 
 
 def _task_row(task: TaskPolicy) -> Values:
-    _, name, queue, priority, expires = _task_policy(task)
-    return {"name": name, "key": key_of(name), "queue": queue, "priority": priority, "expires": expires}
+    return {**_task_policy(task), "key": key_of(task.name)}

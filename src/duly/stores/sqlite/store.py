@@ -14,6 +14,7 @@ from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
 from duly.core.lifecycle import State
 from duly.stores.protocol import (
     Clock,
+    ControlStore,
     InspectionStore,
     JobStore,
     KeyStore,
@@ -27,6 +28,7 @@ from duly.stores.protocol import (
 from duly.stores.sqlite import blocks
 from duly.stores.sqlite.capabilities import CAPABILITIES
 from duly.stores.sqlite.connecting import Journal
+from duly.stores.sqlite.control import SQLiteControl
 from duly.stores.sqlite.database import BUSY_TIMEOUT, Database
 from duly.stores.sqlite.enqueueing import enqueue_in
 from duly.stores.sqlite.inspection import SQLiteInspection, lookup_in
@@ -70,6 +72,7 @@ class SQLiteStore:
         self.keys: KeyStore = SQLiteKeys(self._database)
         self.steps: StepStore = SQLiteSteps(self._database, jobs.group)
         self.schedules: ScheduleStore = SQLiteSchedules(self._database)
+        self.control: ControlStore = SQLiteControl(self._database)
         self.leases: LeaseStore = SQLiteLeases(self._database, jobs.forget)
         self.upkeep: UpkeepStore = SQLiteUpkeep(self._database)
         self.inspection: InspectionStore = SQLiteInspection(self._database)

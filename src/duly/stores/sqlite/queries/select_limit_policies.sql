@@ -1,0 +1,2 @@
+-- Declared bounds. Lock: none. A row per name.
+select name, max_running, interval, burst, breaker, origin from {prefix}_limit_policy
