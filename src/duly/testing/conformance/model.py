@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
+from duly.core.control import LimitPolicy, Override, Permit, TaskLimit, TenantPlan
 from duly.core.defaults import KEEP_VERSIONS
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import (
@@ -23,11 +25,20 @@ from duly.core.job import (
     WorkerInfo,
 )
 from duly.core.lifecycle import Event, State
-from duly.core.registration import ScheduleRecord
+from duly.core.registration import QueuePolicy, ScheduleRecord
 from duly.stores.protocol import Clock, OperationRecord, Pause
 
 EXPIRED, STALE = "expired", "stale"
 UNKNOWN, PAUSED = "unknown", "paused"
+BEHIND_KEY = "key"
+
+
+class OrderingKey(NamedTuple):
+    """One ordering key in its scope."""
+
+    queue: str
+    tenant: str
+    key: str
 
 
 @dataclass
@@ -60,6 +71,28 @@ class Entry:
     attempts: list[AttemptRecord] = field(default_factory=list)
     steps: dict[str, bytes] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
+    lane: str = ""
+    """The tenant it waits for its turn with, in a fair queue."""
+    holds: frozenset[str] = frozenset()
+    """Limits that its attempt has taken."""
+    reserved: frozenset[str] = frozenset()
+    """Limits that it keeps from others while it waits for the rest of its own."""
+    limited_at: datetime | None = None
+    """Since when it waits for a limit."""
+    let_go: bool = False
+    """Ready again after it was behind something."""
+    keeps_key: bool = False
+    """Dead, and its ordering key waits for it."""
+
+    @property
+    def key(self) -> OrderingKey | None:
+        key = self.new.ordering_key
+        return None if key is None else OrderingKey(self.new.queue, self.new.tenant, key)
+
+    @property
+    def bounded(self) -> bool:
+        """Blocked behind a key, a limit or a block."""
+        return self.state is State.blocked and self.parked not in {UNKNOWN, PAUSED}
 
     def record(self) -> JobRecord:
         new = self.new
@@ -91,7 +124,30 @@ class Entry:
             progress=self.progress,
             cancel_wished=self.state is State.running and self.wish is not None,
             trigger=new.trigger,
+            ordering_key=new.ordering_key,
+            waits_for=self._waits_for(),
         )
+
+    def _waits_for(self) -> str | None:
+        if self.state is not State.blocked:
+            return None
+        return self.parked if self.bounded else "task"
+
+
+@dataclass
+class LimitState:
+    """What a limit remembers beside who holds it."""
+
+    due: datetime | None = None
+    """The time that its rate has used up."""
+    held_until: datetime | None = None
+    opened: bool = False
+    open_until: datetime | None = None
+    """Of its breaker; None while `opened`: until a person says otherwise."""
+    forced: bool = False
+    calls: int = 0
+    failures: int = 0
+    window_at: datetime | None = None
 
 
 @dataclass
@@ -145,6 +201,20 @@ class Tables:
     schedules: dict[str, ScheduleRecord] = field(default_factory=dict)
     releases: dict[str, list[str]] = field(default_factory=dict)
     """By origin, in the order in which they were first seen."""
+    policies: dict[str, QueuePolicy] = field(default_factory=dict)
+    limits: dict[str, LimitPolicy] = field(default_factory=dict)
+    limits_of: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By origin, the limits that it declares."""
+    task_limits: dict[str, tuple[TaskLimit, ...]] = field(default_factory=dict)
+    """By origin."""
+    limit_states: dict[str, LimitState] = field(default_factory=dict)
+    permits: dict[int, Permit] = field(default_factory=dict)
+    overrides: dict[int, Override] = field(default_factory=dict)
+    plans: dict[str, TenantPlan] = field(default_factory=dict)
+    heads: dict[OrderingKey, JobId] = field(default_factory=dict)
+    """Who owns an ordering key."""
+    heads_since: dict[OrderingKey, datetime] = field(default_factory=dict)
+    paused_keys: set[OrderingKey] = field(default_factory=set)
 
 
 class Model:
@@ -165,10 +235,18 @@ class Model:
             yield
             while self.tables.following:
                 self.follow(*self.tables.following.pop(0))
+            self.let_go()
 
     def follow(self, parent: Entry, new: NewJob) -> None:
         """Enqueue what follows the end of `parent`."""
         raise AssertionError(f"job {parent.id} ended in a model that enqueues nothing, not even {new}")
+
+    def pass_on(self, entry: Entry) -> None:
+        """A job has ended for good: its ordering key goes on, or waits."""
+        assert entry.key is None, f"job {entry.id} ended in a model that knows no ordering keys"
+
+    def let_go(self) -> None:
+        """Whatever was behind something that is free now."""
 
     def is_paused(self, target: str) -> bool:
         pause = self.tables.paused.get(target)
@@ -190,10 +268,13 @@ class Model:
 
     def leave(self, entry: Entry) -> None:
         """Take an entry out of the state it is in."""
+        if entry.state is State.running:
+            permits = self.tables.permits
+            self.tables.permits = {at: one for at, one in permits.items() if one.id != entry.id}
         entry.run_at = entry.deadline = entry.started_at = entry.finished_at = None
         entry.waiting_since = entry.incarnation = entry.progress = entry.announced_at = None
         entry.reason = entry.note = entry.result = entry.error = None
-        entry.parked = ""
+        entry.parked, entry.let_go, entry.holds = "", False, frozenset()
 
     def to_ready(self, entry: Entry) -> None:
         self.leave(entry)
@@ -218,7 +299,9 @@ class Model:
         entry.finished_at, entry.incarnation, entry.started_at = self.clock(), incarnation, started_at
         # A person's later choice of priority was about this waiting; a redrive begins with the job's own.
         entry.priority = entry.new.priority
+        entry.reserved, entry.limited_at = frozenset(), None
         self.free(entry)
+        self.pass_on(entry)
         follow_ups: Sequence[NewJob] = ()
         if state is State.completed:
             self._complete_version(entry)

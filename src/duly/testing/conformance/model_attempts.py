@@ -1,11 +1,9 @@
-"""The model's attempts: claims, ends, progress, and what a job has done of itself."""
+"""The model's attempts: their ends, their progress, and what a job has done of itself."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from duly.core.defaults import INLINE_PAYLOAD
 from duly.core.job import (
-    ClaimedJob,
     ClaimRequest,
     Cursor,
     Ended,
@@ -19,12 +17,11 @@ from duly.core.job import (
 from duly.core.lifecycle import Event, State
 from duly.stores.faults import DataFault
 
-from .model import PAUSED, STALE, UNKNOWN, Entry, Worker
-from .model_keys import KeyedModel
+from .model_claims import ClaimModel
 
 
-class AttemptModel(KeyedModel):
-    """Jobs claimed, attempts ended."""
+class AttemptModel(ClaimModel):
+    """Attempts ended."""
 
     def exchange(
         self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None
@@ -33,11 +30,13 @@ class AttemptModel(KeyedModel):
             for end in ended:
                 _storable(end)
             acked = frozenset((end.id, end.run) for end in ended if self._end(incarnation, end))
-            claimed = self._claim(incarnation, request) if request is not None else ()
+            self.let_go()
+            claimed = self.claim(incarnation, request) if request is not None else ()
+            again = self.opens_in(request) if request is not None else None
             worker = self.tables.workers.get(incarnation)
             if worker is not None:
                 worker.progress_at = self.clock()
-            return Exchange(acked, claimed, tuple(self._wished(incarnation)))
+            return Exchange(acked, claimed, tuple(self._wished(incarnation)), again)
 
     def end(self, incarnation: Incarnation, end: Ended, *, again: bool = True) -> bool:
         """Apply one end; with `again`, an end applied before counts too."""
@@ -90,107 +89,6 @@ class AttemptModel(KeyedModel):
 
     def _wished(self, incarnation: Incarnation) -> Iterable[JobId]:
         return sorted(entry.id for entry in self.held_by(incarnation) if entry.wish is not None)
-
-    def _claim(self, incarnation: Incarnation, request: ClaimRequest) -> tuple[ClaimedJob, ...]:
-        worker = self.tables.workers.get(incarnation)
-        if worker is None:
-            return ()
-        taken: list[ClaimedJob] = []
-        room = {
-            asked.queue: asked.most for asked in request.queues if not self.is_paused(f"queue:{asked.queue}")
-        }
-        for task in request.unparked:
-            if task in worker.info.tasks and not self.is_paused(f"task:{task}"):
-                taken += self._take(incarnation, worker, self._parked(task, room), room, request, len(taken))
-        for queue in room:
-            taken += self._take(incarnation, worker, self._line(queue), room, request, len(taken))
-        return tuple(taken)
-
-    def _parked(self, task: str, room: dict[str, int]) -> list[Entry]:
-        found = [
-            entry
-            for entry in self.tables.entries.values()
-            if entry.state is State.blocked
-            and entry.parked == UNKNOWN
-            and entry.new.task == task
-            and entry.new.queue in room
-        ]
-        return sorted(found, key=lambda entry: entry.pos)
-
-    def _line(self, queue: str) -> list[Entry]:
-        found = [
-            entry
-            for entry in self.tables.entries.values()
-            if entry.state is State.ready and entry.new.queue == queue
-        ]
-        return sorted(found, key=lambda entry: (entry.priority, entry.pos))
-
-    def _take(
-        self,
-        incarnation: Incarnation,
-        worker: Worker,
-        line: list[Entry],
-        room: dict[str, int],
-        request: ClaimRequest,
-        taken: int,
-    ) -> list[ClaimedJob]:
-        claimed: list[ClaimedJob] = []
-        for entry in line:
-            queue, task = entry.new.queue, entry.new.task
-            if room[queue] <= 0 or taken + len(claimed) >= request.most:
-                continue
-            if bool(entry.counters.lost) != request.suspects or self.expire(entry):
-                continue
-            if self.is_paused(f"task:{task}"):
-                self._park(entry, PAUSED)
-            elif task not in worker.info.tasks:
-                self._park(entry, UNKNOWN)
-            elif self._is_stale(entry):
-                self.to_final(entry, State.skipped, STALE)
-            else:
-                room[queue] -= 1
-                claimed.append(self._run(entry, incarnation, worker.info.tasks[task]))
-        return claimed
-
-    def _is_stale(self, entry: Entry) -> bool:
-        unique, version = entry.new.unique, entry.new.version
-        if unique is None or version is None:
-            return False
-        newest = self.newest_version(unique.digest)
-        return newest is not None and version < newest
-
-    def _park(self, entry: Entry, cause: str) -> None:
-        pos = entry.pos
-        self.leave(entry)
-        entry.state, entry.parked, entry.pos, entry.waiting_since = State.blocked, cause, pos, self.clock()
-
-    def _run(self, entry: Entry, incarnation: Incarnation, timeout: timedelta) -> ClaimedJob:
-        now = self.clock()
-        self.leave(entry)
-        entry.state, entry.incarnation, entry.started_at = State.running, incarnation, now
-        entry.run += 1
-        if entry.new.unique is not None and not entry.new.unique.live:
-            self.free(entry)
-        entry.deadline = now + (entry.new.timeout or timeout)
-        new = entry.new
-        return ClaimedJob(
-            id=entry.id,
-            run=entry.run,
-            queue=new.queue,
-            task=new.task,
-            args=new.args if len(new.args) <= INLINE_PAYLOAD else None,
-            priority=entry.priority,
-            tenant=new.tenant,
-            tags=new.tags,
-            correlation_id=new.correlation_id or str(entry.id),
-            counters=entry.counters,
-            attempts=new.attempts,
-            timeout=new.timeout,
-            enqueued_at=entry.enqueued_at,
-            claimed_at=now,
-            trigger=new.trigger,
-            has_steps=bool(entry.steps or entry.cursors),
-        )
 
     def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
         with self.tables.lock:

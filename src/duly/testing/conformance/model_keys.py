@@ -78,6 +78,7 @@ class KeyedModel(Model):
         due = max(due, now).astimezone(UTC)
         entry = Entry(JobId(self.number()), job, now, job.priority)
         entry.expires_at = None if job.expires is None else due + job.expires
+        entry.lane = job.tenant if job.fair else ""
         self.tables.entries[entry.id] = entry
         if due > now:
             self.to_scheduled(entry, due)

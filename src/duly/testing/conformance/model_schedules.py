@@ -106,6 +106,12 @@ class ModelSchedules:
                 seen.append(registration.release)
             tables.queues.update({queue.name: queue.owner for queue in registration.queues})
             tables.tasks.update({task.name: task.queue for task in registration.tasks})
+            tables.policies.update({queue.name: queue for queue in registration.queues})
+            for name in tables.limits_of.get(origin, frozenset()):
+                tables.limits.pop(name, None)
+            tables.limits.update({limit.name: limit for limit in registration.limits})
+            tables.limits_of[origin] = frozenset(limit.name for limit in registration.limits)
+            tables.task_limits[origin] = registration.task_limits
             declared = {schedule.name for schedule, _ in registration.schedules}
             for name, record in list(tables.schedules.items()):
                 if record.origin == origin and name not in declared:

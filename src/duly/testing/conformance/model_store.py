@@ -15,6 +15,7 @@ from duly.core.registration import Registration
 from duly.stores.protocol import (
     Capabilities,
     Clock,
+    ControlStore,
     InspectionStore,
     JobStore,
     KeyStore,
@@ -30,6 +31,7 @@ from duly.stores.protocol import (
 
 from .model import Tables
 from .model_attempts import ModelSteps
+from .model_control import ModelControl
 from .model_reading import ReadableModel
 from .model_schedules import ModelSchedules
 
@@ -47,6 +49,7 @@ class ModelStore(ReadableModel):
         self.keys: KeyStore = self
         self.steps: StepStore = ModelSteps(self)
         self.schedules: ScheduleStore = self._schedules
+        self.control: ControlStore = ModelControl(self)
         self.leases: LeaseStore = self
         self.upkeep: UpkeepStore = self
         self.inspection: InspectionStore = self

@@ -26,9 +26,11 @@ class UpkeepModel(LeasedModel):
                     self.to_final(entry, State.cancelled, entry.wish)
                 elif not self.expire(entry):
                     self.to_ready(entry)
-            waiting = self._scheduled()
-            first = waiting[0].run_at if waiting else None
-            return len(due), None if first is None else max(first - now, timedelta(0))
+            times = [entry.run_at for entry in self._scheduled() if entry.run_at is not None]
+            self.let_go()
+            behind = [self.behind(entry) for entry in self.tables.entries.values() if entry.bounded]
+            times += [one.until for one in behind if one is not None and one.until is not None]
+            return len(due), max(min(times) - now, timedelta(0)) if times else None
 
     def _scheduled(self) -> list[Entry]:
         found = [entry for entry in self.tables.entries.values() if entry.state is State.scheduled]
@@ -45,6 +47,12 @@ class UpkeepModel(LeasedModel):
                 self._upkeep(entry, known, unknown_after, poison, grace)
                 for entry in sorted(self.tables.entries.values(), key=lambda entry: entry.pos)
             ]
+            self._shed()
+            for entry in self.tables.entries.values():
+                if entry.lane and not self._is_fair(entry.new.queue):
+                    entry.lane = ""
+            permits = self.tables.permits.items()
+            self.tables.permits = {at: one for at, one in permits if one.until is None or one.until > now}
             return Swept(
                 orphans=found.count("orphan"),
                 overdue=found.count("overdue"),
@@ -80,6 +88,24 @@ class UpkeepModel(LeasedModel):
             return "abandoned"
         return None
 
+    def _is_fair(self, queue: str) -> bool:
+        policy = self.tables.policies.get(queue)
+        return policy is not None and policy.fair
+
+    def _shed(self) -> None:
+        """The least urgent of what a queue has too much of, the last first."""
+        for policy in self.tables.policies.values():
+            if policy.max_depth is None or policy.when_full != "shed":
+                continue
+            ready = [
+                entry
+                for entry in self.tables.entries.values()
+                if entry.state is State.ready and entry.new.queue == policy.name
+            ]
+            ready.sort(key=lambda entry: (entry.priority, entry.pos))
+            for entry in ready[policy.max_depth :]:
+                self.to_final(entry, State.shed, "its queue was full")
+
     def parked_tasks(self) -> tuple[str, ...]:
         with self.tables.lock:
             return tuple(
@@ -94,7 +120,7 @@ class UpkeepModel(LeasedModel):
         default_dead: timedelta,
         most: int = 2000,
     ) -> int:
-        with self.tables.lock:
+        with self.act():
             now = self.clock()
             gone = []
             for entry in self.tables.entries.values():
@@ -129,7 +155,7 @@ class UpkeepModel(LeasedModel):
             return [(queue, len(times), min(times)) for queue, times in sorted(told.items())]
 
     def cancel(self, ids: Sequence[JobId], by: str, reason: str) -> dict[JobId, State]:
-        with self.tables.lock:
+        with self.act():
             answer = {}
             for entry in self._among(ids, *WAITING, State.running):
                 if entry.state is State.running:
@@ -145,7 +171,7 @@ class UpkeepModel(LeasedModel):
         return [entry for entry in found if entry.state in states]
 
     def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:
-        with self.tables.lock:
+        with self.act():
             self.tables.acts.append((by, reason))
             moved = []
             for entry in self._among(ids, State.dead, State.cancelled, State.skipped):
@@ -154,12 +180,14 @@ class UpkeepModel(LeasedModel):
                 self.take(entry)
                 moved.append(entry)
                 entry.counters, entry.expires_at, entry.wish = Counters(), None, None
+                entry.keeps_key = False
+                entry.lane = entry.new.tenant if self._is_fair(entry.new.queue) else ""
                 entry.priority = entry.priority if priority is None else priority
                 self.to_ready(entry)
             return [entry.id for entry in moved]
 
     def purge(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
-        with self.tables.lock:
+        with self.act():
             self.tables.acts.append((by, reason))
             purged = self._among(ids, State.dead)
             for entry in purged:
@@ -167,7 +195,7 @@ class UpkeepModel(LeasedModel):
             return [entry.id for entry in purged]
 
     def run_now(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
-        with self.tables.lock:
+        with self.act():
             self.tables.acts.append((by, reason))
             moved = self._among(ids, State.scheduled, State.ready)
             for entry in moved:
@@ -176,7 +204,7 @@ class UpkeepModel(LeasedModel):
             return [entry.id for entry in moved]
 
     def run_at(self, ids: Sequence[JobId], at: datetime, by: str, reason: str) -> list[JobId]:
-        with self.tables.lock:
+        with self.act():
             self.tables.acts.append((by, reason))
             moved = self._among(ids, State.scheduled, State.ready)
             for entry in moved:
@@ -184,7 +212,7 @@ class UpkeepModel(LeasedModel):
             return [entry.id for entry in moved]
 
     def reprioritise(self, ids: Sequence[JobId], priority: int, by: str, reason: str) -> list[JobId]:
-        with self.tables.lock:
+        with self.act():
             self.tables.acts.append((by, reason))
             moved = self._among(ids, *WAITING)
             for entry in moved:
