@@ -72,6 +72,15 @@ def needs_an_argument(order_id: int) -> None: ...
 def no_task(order_id: int) -> None: ...
 
 
+@send_receipt.guard  # type: ignore[arg-type] # pyright: ignore
+async def other_parameters(customer_id: str) -> None: ...
+
+
+@resize.guard  # type: ignore[arg-type, type-var] # pyright: ignore
+def number_as_answer(photo: str, width: int = 100) -> int:
+    return 7
+
+
 jobs.cron("0 9 * * *")  # type: ignore[call-arg] # pyright: ignore
 jobs.every(60)  # type: ignore[arg-type] # pyright: ignore
 jobs.every("1h", overlap="both")  # type: ignore[arg-type] # pyright: ignore

@@ -90,6 +90,25 @@ def keywords(job: Job, a: int, *, flag: bool = False) -> list[int]:
     return [a]
 
 
+@send_receipt.guard
+async def not_refunded(order_id: int) -> str | None:
+    return None
+
+
+@send_receipt.guard
+def with_the_job(job: Job, order_id: int) -> bool:
+    return job.attempt < 3
+
+
+@plain.guard
+def silent(a: int, b: str = "x") -> None: ...
+
+
+async def guards_alone() -> None:
+    assert_type(await not_refunded(7), str | None)
+    assert_type([guard.name for guard in send_receipt.guards], list[str])
+
+
 @jobs.task(transient=[ConnectionError, lambda error: "busy" in str(error)])
 def with_predicate() -> None: ...
 

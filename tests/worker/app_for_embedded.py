@@ -233,3 +233,30 @@ def hand_back(kind: str) -> Any:
 @jobs.task(isolation="process")
 def hand_back_isolated(kind: str) -> Any:
     return hands_back(kind)
+
+
+@jobs.task
+async def guarded(n: int) -> int:
+    return n
+
+
+@guarded.guard
+async def even(n: int) -> str | None:
+    await asyncio.sleep(0)
+    return f"{n} is odd" if n % 2 else None
+
+
+@jobs.task
+def guarded_in_thread(n: int) -> int:
+    return n
+
+
+@jobs.task(isolation="process")
+def guarded_isolated(n: int) -> int:
+    return n
+
+
+@guarded_in_thread.guard
+@guarded_isolated.guard
+def even_too(n: int) -> str | None:
+    return f"{n} is odd" if n % 2 else None

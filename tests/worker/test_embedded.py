@@ -15,7 +15,7 @@ from duly.client.task import Task
 from duly.core.errors import DulyError
 from duly.core.job import JobId, JobRecord
 from duly.core.lifecycle import Event, State
-from duly.telemetry.events import Happening
+from duly.telemetry.events import GuardSaidNo, Happening
 from duly.telemetry.hub import Hub
 from duly.worker.embedded import Embedded
 from duly.worker.options import WorkerOptions
@@ -78,6 +78,25 @@ def test_every_kind_of_handler_stores_its_result(run: Run, task: Task[..., Any])
 
     assert {row.state for row in records} == {State.completed}
     assert [row.result for row in records] == [b"2", b"4", b"6"]
+
+
+@pytest.mark.parametrize(
+    ("task", "guard"),
+    [
+        (chores.guarded, "even"),
+        (chores.guarded_in_thread, "even_too"),
+        (chores.guarded_isolated, "even_too"),
+    ],
+    ids=["loop", "thread", "process"],
+)
+def test_every_kind_of_handler_has_its_guard_asked_first(
+    run: Run, heard: list[Happening], task: Task[..., Any], guard: str
+) -> None:
+    odd, even = run(task, (1,), (2,))
+
+    assert (odd.state, odd.reason) == (State.skipped, f"guard {guard}: 1 is odd")
+    assert (even.state, even.result) == (State.completed, b"2")
+    assert [event.guard for event in heard if isinstance(event, GuardSaidNo)] == [guard]
 
 
 def test_a_transient_error_is_retried_after_the_backoff(app: None) -> None:

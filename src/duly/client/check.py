@@ -105,6 +105,8 @@ def _of_task(task: Task[..., Any], folder: Path | None) -> Iterator[Finding]:
     """What the first enqueue or the first job would say: annotations, the unique key, blobs without a folder."""
     try:
         task.check_unique()
+        for guard in task.guards:
+            guard.check()
         blobs = Blob in task.arguments.custom
     except UsageError as error:
         yield Finding("error", str(error))

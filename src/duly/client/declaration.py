@@ -5,10 +5,11 @@ Values that nobody gave stay None; the App's settings fill them at first use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
+from duly.client.guards import Guard
 from duly.client.handler import Handler, Isolation
 from duly.client.unique import UniqueTemplate
 from duly.core.backoff import Backoff
@@ -36,3 +37,5 @@ class Declaration:
     backoff: Backoff | None
     expires: timedelta | None
     unique: UniqueTemplate | None = None
+    guards: list[Guard] = field(default_factory=list, compare=False)
+    """In the order in which they are asked; grows while modules are imported."""

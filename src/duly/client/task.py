@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
 from functools import update_wrapper
 from typing import (
@@ -28,6 +28,7 @@ from duly.client.draft import Draft
 from duly.client.enqueue import aenqueue_one, enqueue_one
 from duly.client.enqueued import Enqueued
 from duly.client.followups import read_follow_ups
+from duly.client.guards import Answer, Guard, with_guard
 from duly.client.handler import Handler, Isolation
 from duly.client.job import Job, local_job
 from duly.client.options import NOTHING, Options, read_options
@@ -42,6 +43,7 @@ from duly.core.payload import Arguments
 
 P = ParamSpec("P")
 T = TypeVar("T")
+A = TypeVar("A", bound=Answer | Awaitable[Answer])
 
 # What people who come from elsewhere type first.
 _ELSEWHERE = {
@@ -158,6 +160,32 @@ class Task(Generic[P, T]):
         changed.__dict__.update(self.__dict__)
         changed._options = self._options.merged(said)
         return changed
+
+    # The form with a job must come first, as in TaskDecorator.
+    @overload
+    def guard(self, fn: Callable[Concatenate[Job, P], A], /) -> Callable[Concatenate[Job, P], A]: ...
+    @overload
+    def guard(self, fn: Callable[P, A], /) -> Callable[P, A]: ...
+    def guard(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """Ask this function first, in every attempt, with the arguments of the job; it stays callable.
+
+        None or True go on to the next guard and then to the handler. Text or False stop: running -> skipped, with
+        "guard NAME: TEXT" as the reason. It may raise Snooze or Skip; an error is a failed attempt. Guards are asked
+        in order, inside the `around` functions and the time to run.
+        """
+        declaration = self._declaration
+        if declaration.ack == "start":
+            raise UsageError(
+                f"task {self.name!r} is acknowledged before it starts: what a guard says could not be recorded; leave "
+                "ack='start' out, or ask in the handler"
+            )
+        with_guard(declaration.guards, Guard(self.name, declaration.handler, fn))
+        return fn
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """What is asked before the handler, in order."""
+        return tuple(self._declaration.guards)
 
     @property
     def fn(self) -> Callable[..., T]:

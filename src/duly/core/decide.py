@@ -11,7 +11,7 @@ from msgspec import Struct
 from .backoff import Backoff
 from .classify import Verdict
 from .defaults import MAX_REASON
-from .endings import Dead, Ending, Retry, Skip, Snooze
+from .endings import Dead, Ending, Retry, Skip, SkippedByGuard, Snooze
 from .fingerprint import ErrorRecord
 from .job import ClaimedJob, Counters, Ended
 from .lifecycle import Event, State
@@ -65,6 +65,7 @@ def raised(
                 _settled(job),
                 reason=storable(ending.reason, MAX_REASON),
                 elapsed=elapsed,
+                guard=ending.guard if isinstance(ending, SkippedByGuard) else None,
             )
         case Dead():
             return Ended(

@@ -42,6 +42,14 @@ class Skip(Ending):
         return _sentence("skipped", self.reason)
 
 
+class SkippedByGuard(Skip):
+    """A guard of the task said no; its name leads the reason."""
+
+    def __init__(self, guard: str, why: str) -> None:
+        super().__init__(f"guard {guard}: {why}")
+        self.guard = guard
+
+
 class Retry(Ending):
     """Failed, try again: running -> scheduled, or dead at the last attempt; costs an attempt.
 

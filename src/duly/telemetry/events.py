@@ -101,6 +101,19 @@ class JobDied(AttemptEnded, frozen=True):
         return f"job {self.id} ({self.task} on {self.queue}) is dead: {self.reason}"
 
 
+class GuardSaidNo(Happening, frozen=True):
+    level: ClassVar[Level] = "debug"
+    id: int
+    queue: str
+    task: str
+    guard: str
+    reason: str
+    """As stored; it begins with the guard's name."""
+
+    def sentence(self) -> str:
+        return f"job {self.id} ({self.task}) was skipped: {self.reason}"
+
+
 class LeaseWasLost(Happening, frozen=True):
     level: ClassVar[Level] = "warning"
     id: int

@@ -22,8 +22,8 @@ class Card:
     """One task, ready to run."""
 
     __slots__ = (
-        "ack_first", "decode", "encode", "fn", "is_async", "kind", "name", "permanent", "policy", "queue", "takes_job",
-        "timeout", "transient",
+        "ack_first", "decode", "encode", "fn", "guards", "is_async", "kind", "name", "permanent", "policy", "queue",
+        "takes_job", "timeout", "transient",
     )  # fmt: skip
 
     def __init__(self, task: Task[..., Any], kind: int | None = None) -> None:
@@ -35,6 +35,9 @@ class Card:
         self.takes_job = task.takes_job
         self.timeout = task.timeout.total_seconds()
         self.ack_first = task.ack == "start"
+        for guard in task.guards:
+            guard.check()
+        self.guards = task.guards
         self.permanent = task.permanent
         self.transient = task.transient
         self.policy = Policy(task.attempts, task.backoff, MAX_INTERRUPTS)

@@ -175,7 +175,7 @@ class LoopGroup:
                 return self._finish(attempt, kwargs, slot, floor.clock())
             job = handle_of(attempt)
             current.set(job)
-            if floor.arounds:
+            if floor.arounds or card.guards:
                 work = acall(attempt, job, kwargs, floor.arounds)
             else:
                 work = card.fn(job, **kwargs) if card.takes_job else card.fn(**kwargs)

@@ -8,6 +8,7 @@ from duly.core.lifecycle import Event, State
 from duly.telemetry.events import (
     AcksUnwritten,
     AttemptEnded,
+    GuardSaidNo,
     HandlerSaid,
     JobDied,
     LeaseWasLost,
@@ -28,6 +29,9 @@ class News:
             self._hub.emit(_told(JobDied, attempt, ended))
         elif self._hub.details:
             self._hub.emit(_told(AttemptEnded, attempt, ended))
+        if ended.guard is not None:
+            job = attempt.job
+            self._hub.emit(GuardSaidNo(job.id, job.queue, job.task, ended.guard, ended.reason or ""))
         if ended.event is Event.snooze and ended.counters.snoozed == MANY_SNOOZES:
             text = (
                 f"job {attempt.job.id} was snoozed {MANY_SNOOZES:,} times: it may wait for what never comes"

@@ -48,13 +48,13 @@ def read_arguments(attempt: Attempt) -> dict[str, Any] | Ended:
 
 
 def call(attempt: Attempt, job: Job, kwargs: dict[str, Any], arounds: Sequence[Around]) -> Any:
-    """Call a `def` handler inside the around functions, the first one outermost."""
+    """Ask the guards and call a `def` handler, inside the around functions, the first one outermost."""
     card = attempt.card
-    if not arounds:
-        return card.fn(job, **kwargs) if card.takes_job else card.fn(**kwargs)
     with ExitStack() as stack:
         for around in blocking(arounds):
             stack.enter_context(contextmanager(around)(job))
+        for guard in card.guards:
+            guard.ask(job, kwargs)
         return card.fn(job, **kwargs) if card.takes_job else card.fn(**kwargs)
 
 
@@ -64,7 +64,7 @@ def blocking(arounds: Sequence[Around]) -> tuple[Around, ...]:
 
 
 async def acall(attempt: Attempt, job: Job, kwargs: dict[str, Any], arounds: Sequence[Around]) -> Any:
-    """Call an async handler inside the around functions, which may be async too."""
+    """As `call`, for an async handler; guards and around functions may be async too."""
     card = attempt.card
     async with AsyncExitStack() as stack:
         for around in arounds:
@@ -72,6 +72,8 @@ async def acall(attempt: Attempt, job: Job, kwargs: dict[str, Any], arounds: Seq
                 await stack.enter_async_context(asynccontextmanager(around)(job))
             else:
                 stack.enter_context(contextmanager(around)(job))
+        for guard in card.guards:
+            await guard.aask(job, kwargs)
         return await (card.fn(job, **kwargs) if card.takes_job else card.fn(**kwargs))
 
 
