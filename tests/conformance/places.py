@@ -14,6 +14,7 @@ from typing import Final, Literal
 import psycopg
 
 from duly.core.job import Incarnation, JobId
+from duly.core.names import key_of
 from duly.stores.open import open_store
 from duly.stores.protocol import Clock, Store
 from duly.stores.sqlite.store import SQLiteStore
@@ -68,6 +69,14 @@ class SQLitePlace:
             int(datetime(2030, 5, 1, 12, tzinfo=UTC).timestamp() * 1_000_000),
         )
 
+    def forget_heads(self) -> None:
+        self._execute("delete from duly_key_head")
+
+    def leak_hold(self, limit: str, id: JobId) -> None:
+        self._execute(
+            "insert into duly_hold (key, id, incarnation) values (?, ?, 987654321)", key_of(limit), id
+        )
+
     def _execute(self, statement: str, *values: object) -> None:
         with closing(sqlite3.connect(self.path, timeout=10, isolation_level=None)) as connection:
             connection.execute(statement, values)
@@ -96,9 +105,26 @@ class PostgresPlace:
             reason,
         )
 
+    def forget_heads(self) -> None:
+        self._execute("delete from duly.key_head")
+
+    def leak_hold(self, limit: str, id: JobId) -> None:
+        self._execute(
+            "insert into duly.hold (key, id, incarnation) values (%s, %s, 987654321)", key_of(limit), id
+        )
+
     def _execute(self, statement: str, *values: object) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(statement.encode(), values)
+
+
+def has_control(database: Database) -> bool:
+    """Whether a store bounds jobs at all."""
+    store = database.open(lambda: datetime(2030, 5, 1, tzinfo=UTC))
+    try:
+        return hasattr(store, "control")
+    finally:
+        store.close()
 
 
 def sqlite_place(folder: Path, journal: Journal) -> Place:

@@ -6,15 +6,21 @@ from duly.core.lifecycle import TRANSITIONS, Event, State
 from duly.testing import conformance
 from duly.testing.conformance import Case
 from duly.testing.conformance.model_store import ModelPlace
-from duly.testing.conformance.transitions import STATES, UNREACHABLE
-from tests.conformance.places import STORES, Place
+from duly.testing.conformance.transitions import STATES
+from tests.conformance.places import STORES, Place, has_control
 
 CASES = conformance.cases()
+
+
+# What bounds jobs. A store that has no control at all yet is not asked for it.
+CONTROL = {"ordering", "leaving", "chaining", "limiting", "choking", "fairness"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.area}-{case.name}" for case in CASES])
 def test_store(case: Case, place: Place) -> None:
     with place() as database:
+        if case.area in CONTROL and not has_control(database):
+            pytest.skip("this store has no control yet")
         conformance.check(case, database)
 
 
@@ -30,8 +36,7 @@ def test_the_walk_covers_every_pair_and_every_way_of_the_table() -> None:
     legal = sum(len(after) for after in TRANSITIONS.values())
     illegal = len(STATES) * len(Event) - len(TRANSITIONS)
 
-    assert set(STATES) == {None, *State} - UNREACHABLE
-    assert not any(after & UNREACHABLE for after in TRANSITIONS.values())
+    assert set(STATES) == {None, *State}
     assert len([name for name in walked if "_leads_to_" in name]) == legal
     assert len([name for name in walked if name.endswith("_changes_nothing")]) == illegal
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from . import (
     asynchronous,
+    chaining,
     claiming,
     contending,
     ending,
@@ -17,7 +18,9 @@ from . import (
     following,
     keying,
     leasing,
+    leaving,
     operating,
+    ordering,
     parking,
     racing,
     reading,
@@ -50,6 +53,9 @@ AREAS = (
     stepping,
     scheduling,
     registering,
+    ordering,
+    leaving,
+    chaining,
     asynchronous,
     racing,
 )

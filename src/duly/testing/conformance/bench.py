@@ -10,6 +10,7 @@ from typing import Protocol, TypedDict, TypeVar, Unpack
 
 from msgspec.structs import replace
 
+from duly.core.control import LimitPolicy, LimitRecord, TaskLimit
 from duly.core.filters import Filter
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import (
@@ -31,6 +32,7 @@ from duly.core.job import (
 from duly.core.keys import idempotency_digest, unique_digest
 from duly.core.leases import Beat
 from duly.core.lifecycle import Event, Outcome, State
+from duly.core.registration import QueuePolicy, Registration
 from duly.stores.protocol import Clock, Store, Swept
 from duly.testing.clock import FakeClock
 
@@ -49,6 +51,8 @@ NO_SUCH_JOB = JobId(4_000_000_000_000_000)
 # Longer than any interval at which a store skips a sweep that is not due.
 SWEEP_EVERY = 2 * MINUTE
 PATIENCE = 45.0
+# So often a lone worker is asked to come again at once, at most.
+ROUNDS = 60
 BOOM = ErrorRecord("ValueError", "boom", "Traceback: boom at line 7\n", "0badcafe")
 
 
@@ -74,6 +78,9 @@ class JobOptions(TypedDict, total=False):
     on_dead: tuple[NewJob, ...]
     trigger: str | None
     blobs: tuple[str, ...]
+    ordering_key: str | None
+    serialise: bool
+    fair: bool
 
 
 class EndOptions(TypedDict, total=False):
@@ -87,6 +94,17 @@ class EndOptions(TypedDict, total=False):
     error: ErrorRecord | None
     elapsed: timedelta | None
     cursors: tuple[tuple[str, int], ...]
+
+
+class ClaimOptions(TypedDict, total=False):
+    """What a claim may ask beside how many."""
+
+    queues: tuple[str, ...]
+    suspects: bool
+    unparked: tuple[str, ...]
+    chain: int
+    fair: bool
+    reserved: int
 
 
 class Database(Protocol):
@@ -104,6 +122,12 @@ class Database(Protocol):
     def wish_cancel(self, id: JobId, by: str, reason: str) -> None:
         """Commit only the wish, as an operator who dies before the second half of a cancel."""
 
+    def forget_heads(self) -> None:
+        """Forget who owns each ordering key, behind the store's back."""
+
+    def leak_hold(self, limit: str, id: JobId) -> None:
+        """Let a job that does not run hold this limit, behind the store's back."""
+
 
 class Bench:
     """A store under test. Every handle made here is closed with it."""
@@ -111,6 +135,7 @@ class Bench:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.clock = FakeClock()
+        self.releases = 0
         self._opened: list[Store] = []
         self.store = self.another()
 
@@ -221,6 +246,66 @@ class Bench:
         claimed = self.claim(worker, 1, queues=queues, suspects=suspects)
         assert len(claimed) == 1, f"one job should have been claimed, not {len(claimed)}"
         return claimed[0]
+
+    def start(
+        self,
+        worker: Incarnation,
+        most: int = 1,
+        *,
+        ends: Sequence[Ended] = (),
+        store: Store | None = None,
+        **asked: Unpack[ClaimOptions],
+    ) -> list[ClaimedJob]:
+        """Everything that a worker is given which comes back as often as it is asked to at once."""
+        found: list[ClaimedJob] = []
+        queues = asked.get("queues", ("default",))
+        fair, reserved = asked.get("fair", False), asked.get("reserved", 0)
+        for _ in range(ROUNDS):
+            rest = most - len(found)
+            request = ClaimRequest(
+                tuple(QueueClaim(queue, rest, fair, reserved) for queue in queues),
+                rest,
+                asked.get("suspects", False),
+                asked.get("unparked", ()),
+                asked.get("chain", 1),
+            )
+            answer = (store or self.store).jobs.exchange(worker, ends, request)
+            assert answer.acked == {(end.id, end.run) for end in ends}
+            ends = ()
+            found += answer.claimed
+            if len(found) >= most or answer.again != timedelta(0):
+                return found
+        raise AssertionError("the store asks to come again at once, for ever")
+
+    def start_ids(self, worker: Incarnation, most: int = 10, **asked: Unpack[ClaimOptions]) -> list[JobId]:
+        """As `start`, which jobs."""
+        return [job.id for job in self.start(worker, most, **asked)]
+
+    def declare(
+        self,
+        *limits: LimitPolicy,
+        takes: Sequence[TaskLimit] = (),
+        queues: Sequence[QueuePolicy] = (),
+    ) -> None:
+        """One more release of the suite's App: what it does not declare any more is gone."""
+        self.releases += 1
+        release = Registration(
+            "suite", f"release {self.releases}", tuple(queues), limits=limits, task_limits=tuple(takes)
+        )
+        assert self.store.schema.declare(release)
+
+    def limit(self, name: str) -> LimitRecord | None:
+        return next((one for one in self.store.control.limits([name]) if one.name == name), None)
+
+    def running(self, name: str) -> int:
+        """How many hold a limit."""
+        found = self.limit(name)
+        return 0 if found is None else found.running
+
+    def pass_time(self, by: timedelta) -> None:
+        """Let time pass, and what waited for it be noticed."""
+        self.clock.advance(by)
+        self.store.upkeep.promote()
 
     def end(self, worker: Incarnation, *ended: Ended) -> frozenset[tuple[JobId, int]]:
         """Hand in ends without a claim; what was acknowledged."""

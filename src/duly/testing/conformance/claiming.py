@@ -155,7 +155,7 @@ def lower_priorities_come_first(bench: Bench) -> None:
     priorities = [100, MAX_PRIORITY, 0, -1, 99, MIN_PRIORITY, 101, 1]
     bench.put_all([new_job(priority=priority) for priority in priorities])
 
-    claimed = bench.claim(worker, 8)
+    claimed = bench.claim(worker, 7) + bench.claim(worker, 1)
 
     assert [job.priority for job in claimed] == sorted(priorities)
 
@@ -181,11 +181,13 @@ def a_thousand_jobs_of_one_transaction_keep_their_order(bench: Bench) -> None:
 def priorities_within_a_batch_keep_their_order_across_claims(bench: Bench) -> None:
     worker = bench.worker()
     ids = bench.put_all([new_job(priority=number % 3) for number in range(300)])
-    expected = ids[0::3] + ids[1::3] + ids[2::3]
 
     order = [job.id for _ in range(30) for job in bench.claim(worker, 10)]
 
-    assert order == expected
+    lines = [ids[start::3] for start in range(3)]
+    assert [[id for id in order if id in line] for line in lines] == lines
+    # One in eight is the oldest, whatever its priority.
+    assert sum(id not in lines[0] for id in order[:100]) <= 13
 
 
 def urgent_work_that_comes_later_goes_first(bench: Bench) -> None:

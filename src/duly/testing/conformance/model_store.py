@@ -241,3 +241,9 @@ class ModelPlace:
     def wish_cancel(self, id: JobId, by: str, reason: str) -> None:
         self.tables.acts.append((by, reason))
         self.tables.entries[id].wish = reason
+
+    def forget_heads(self) -> None:
+        self.tables.heads.clear()
+
+    def leak_hold(self, limit: str, id: JobId) -> None:
+        """The model counts who runs, so that nothing can leak."""

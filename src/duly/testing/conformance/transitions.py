@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 from duly.core.job import ClaimedJob, Counters, Ended, Incarnation, JobId
 from duly.core.lifecycle import TRANSITIONS, Event, State, followers
+from duly.core.registration import QueuePolicy, Registration
 
 from .bench import DAY, HOUR, NO_SUCH_JOB, POISON, SECOND, USUAL, Bench, ended, new_job
 
-# No event of this table leads there, so no job can be put there.
-UNREACHABLE = frozenset({State.shed})
-STATES: tuple[State | None, ...] = (None, *(state for state in State if state not in UNREACHABLE))
+STATES: tuple[State | None, ...] = (None, *State)
 FAR = 30 * DAY
 
 
@@ -44,6 +43,11 @@ def stand(
         if paused:
             bench.store.operator.pause("task:ok", None, "suite", "walk")
         bench.claim(worker if paused else bench.worker("other"), 1)
+        return Standing(id, worker)
+    if state is State.shed:
+        _overfill(bench)
+        for more in bench.claim(worker, 10):
+            bench.end(worker, ended(more, Event.complete))
         return Standing(id, worker)
     claimed = bench.claim_one(worker)
     endings = {
@@ -136,6 +140,20 @@ def _abandon(bench: Bench, at: Standing) -> bool:
     return bench.sweep(unknown_after=HOUR).abandoned > 0
 
 
+def _overfill(bench: Bench) -> None:
+    """More than its queue may hold, each more urgent than the job that is looked at."""
+    queue = QueuePolicy("default", max_depth=3, when_full="shed")
+    bench.store.schema.declare(Registration("suite", "walk", (queue,)))
+    bench.put_many(3, priority=1)
+    bench.sweep(unknown_after=FAR)
+
+
+def _shed(bench: Bench, at: Standing) -> bool:
+    before = bench.states([at.id])
+    _overfill(bench)
+    return before != [State.shed] == bench.states([at.id])
+
+
 def _ends(event: Event) -> Callable[[Bench, Standing], bool]:
     return lambda bench, at: _token_end(
         bench, at, event, USUAL[event] if at.aim in {None, State.cancelled} else at.aim
@@ -175,6 +193,7 @@ FIRE: dict[Event, Callable[[Bench, Standing], bool]] = {
     Event.run_at: _acts("run_at"),
     Event.reprioritise: _acts("reprioritise"),
     Event.abandon: _abandon,
+    Event.shed: _shed,
 }
 
 
@@ -229,4 +248,4 @@ def _illegal(before: State | None, event: Event) -> Callable[[Bench], None]:
     return lambda bench: walk_illegal(bench, before, event)
 
 
-__all__ = ["FIRE", "STATES", "TRANSITIONS", "UNREACHABLE", "pairs"]
+__all__ = ["FIRE", "STATES", "TRANSITIONS", "pairs"]
