@@ -25,14 +25,14 @@ FAR = 2**62
 # statement -> parameters, what its plan must use, each table once
 HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
     "select_ready": (
-        {"queue": LANE, "inline": 8192, "most": 50},
+        {"queue": LANE, "tenant": 0, "inline": 8192, "most": 50},
         [
             "SEARCH r USING PRIMARY KEY (queue=? AND tenant=?)",
             "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
         ],
     ),
     "insert_claimed_head": (
-        {"incarnation": 1, "now": 1, "timeout": 1, "queue": LANE, "priority": 100, "pos": 50},
+        {"incarnation": 1, "now": 1, "timeout": 1, "queue": LANE, "tenant": 0, "priority": 100, "pos": 50},
         [
             "SEARCH r USING PRIMARY KEY (queue=? AND tenant=? AND (priority,pos)<(?,?))",
             "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
@@ -53,7 +53,7 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
         ],
     ),
     "delete_ready_head": (
-        {"queue": LANE, "priority": 100, "pos": 50},
+        {"queue": LANE, "tenant": 0, "priority": 100, "pos": 50},
         ["SEARCH duly_ready USING PRIMARY KEY (queue=? AND tenant=? AND (priority,pos)<(?,?))"],
     ),
     "select_held": (
@@ -74,8 +74,9 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
     "select_jobs": ({"ids": IDS, "inline": 8192}, ["SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"]),
     "select_wishes": ({"incarnation": 1}, ["SEARCH c USING"]),
     "select_work": (
-        {"lanes": json.dumps([LANE]), "tasks": json.dumps([task_key("ok")])},
+        {"lanes": json.dumps([LANE]), "fair": json.dumps([LANE]), "tasks": json.dumps([task_key("ok")])},
         [
+            "SEARCH r USING PRIMARY KEY (queue=? AND tenant=?)",
             "SEARCH r USING PRIMARY KEY (queue=?)",
             "SEARCH b USING INDEX duly_blocked_cause (cause=? AND task=?)",
         ],
@@ -170,6 +171,50 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
     "select_lane_jobs": (
         {"lane": LANE, "most": 50},
         ["SEARCH r USING PRIMARY KEY (queue=?)", "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"],
+    ),
+    "select_next_keyed": (
+        {"key": 1, "after": 0, "most": 50},
+        [
+            "SEARCH k USING PRIMARY KEY (key=? AND id>?)",
+            "SEARCH c USING INDEX duly_claimed_id (id=?)",
+            "SEARCH r USING INDEX duly_ready_id (id=?)",
+        ],
+    ),
+    "select_chain": (
+        {"key": 1, "inline": 8192, "most": 50},
+        ["SEARCH duly_keyed USING PRIMARY KEY (key=?)", "SEARCH r USING INDEX duly_ready_id (id=?)"],
+    ),
+    "select_gated": (
+        {"gate": 1, "most": 50},
+        ["SEARCH duly_blocked USING INDEX duly_blocked_gate (gate=?)"],
+    ),
+    "select_holds": (
+        {"ids": IDS, "incarnation": 1},
+        ["SEARCH h USING INDEX duly_hold_incarnation (incarnation=? AND id=?)"],
+    ),
+    "delete_holds": (
+        {"ids": IDS, "incarnation": 1},
+        ["SEARCH duly_hold USING INDEX duly_hold_incarnation (incarnation=? AND id=?)"],
+    ),
+    "select_limit_state": (
+        {"keys": IDS},
+        ["SEARCH s USING INTEGER PRIMARY KEY (rowid=?)", "SEARCH h USING PRIMARY KEY (key=?)"],
+    ),
+    "select_due_limits": (
+        {"now": 1, "most": 50},
+        ["SEARCH duly_limit_state USING INDEX duly_limit_state_next (next_at<?)"],
+    ),
+    "select_lane_heads": (
+        {"queue": LANE, "tenant": 0},
+        ["SEARCH r USING PRIMARY KEY (queue=? AND tenant=? AND priority>?)"],
+    ),
+    "select_placed": (
+        {"queue": LANE, "tenant": 0, "places": PAIRS, "inline": 8192},
+        ["SEARCH r USING PRIMARY KEY (queue=? AND tenant=? AND priority=? AND pos=?)"],
+    ),
+    "select_lane_tenants": (
+        {"queue": LANE, "after": 0, "most": 50},
+        ["SEARCH r USING PRIMARY KEY (queue=? AND tenant>?)", "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"],
     ),
 }
 

@@ -10,10 +10,11 @@ import msgspec
 
 from duly.core.job import Ended, JobId
 from duly.core.lifecycle import Event, State
-from duly.stores.sqlite.moves import INLINE_RESULT, UNTOUCHED, ids_text
+from duly.stores.sqlite.moves import INLINE_RESULT, UNTOUCHED
+from duly.stores.sqlite.releasing import give_back
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import span
-from duly.stores.sqlite.transport import as_text
+from duly.stores.sqlite.transport import as_text, ids_text
 
 _FIRST: Final = 1
 # Reading a member from its class runs Python code before 3.12.
@@ -48,13 +49,15 @@ def release(session: Session, incarnation: int, ids: Sequence[int], *, keyed: bo
     """Delete the claimed rows of jobs and what hangs on them; with `keyed` also the unique keys that they have."""
     text = ids_text(ids)
     session.run("delete_claimed", incarnation=incarnation, ids=text)
-    wishes, progress = session.rows("select_hangers")[0]
+    wishes, progress, holds = session.rows("select_hangers")[0]
     if wishes:
         session.run("delete_wishes", ids=text)
     if progress:
         session.run("delete_progress", ids=text)
     if keyed:
         session.run("delete_unique_keys", ids=text)
+    if holds:
+        give_back(session, incarnation, text)
 
 
 def _plain_result(end: Ended) -> str | None:

@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterable
 
 from duly.core.control import BreakerPolicy, LimitPolicy, TaskLimit
+from duly.core.names import key_of
 from duly.core.registration import Registration
-from duly.stores.sqlite.moves import ids_text, task_key, texts
 from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.times import MICROSECOND, span
+from duly.stores.sqlite.transport import ids_text
 
 
 def are_limits_declared(session: Session, registration: Registration) -> bool:
@@ -29,7 +30,7 @@ def declare_limits(session: Session, registration: Registration) -> None:
     if are_limits_declared(session, registration):
         # Whatever changes a bound makes every claimer read all of them anew.
         return
-    names = texts([limit.name for limit in registration.limits])
+    names = json.dumps([limit.name for limit in registration.limits])
     session.run("delete_limit_policies", origin=registration.origin, names=names)
     session.tuples(
         "upsert_limit_policy", [_policy_row(limit, registration.origin) for limit in registration.limits]
@@ -60,11 +61,11 @@ def _policy_row(limit: LimitPolicy, origin: str) -> Row:
 
 
 def _tasks(registration: Registration) -> set[int]:
-    return {task_key(task.name) for task in registration.tasks} | {
-        task_key(limit.task) for limit in registration.task_limits
+    return {key_of(task.name) for task in registration.tasks} | {
+        key_of(limit.task) for limit in registration.task_limits
     }
 
 
 def _task_rows(limits: Iterable[TaskLimit]) -> list[Row]:
     """(task, name, argument)."""
-    return [(task_key(limit.task), limit.policy, limit.argument) for limit in limits]
+    return [(key_of(limit.task), limit.policy, limit.argument) for limit in limits]

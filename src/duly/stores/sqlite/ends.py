@@ -8,10 +8,11 @@ from duly.core.job import Counters, Ended, JobId
 from duly.core.lifecycle import Event, State
 from duly.stores.sqlite import completing
 from duly.stores.sqlite.followups import settle
-from duly.stores.sqlite.moves import Moves, Subject, ids_text, pairs
+from duly.stores.sqlite.moves import Moves, Subject, pairs
 from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.steps import keep_cursors, last_cursors
 from duly.stores.sqlite.times import span
+from duly.stores.sqlite.transport import ids_text
 
 _FINISHED = {State.completed, State.skipped, State.cancelled}
 # With a wish the job is cancelled for the reason that the wish gives, also where the handler stopped for it.
@@ -38,12 +39,23 @@ class Held:
             claimed_at,
             *job,
         ) = row
-        queue, task, tenant, correlation_id, enqueued_at, expires_at, extras, wish_by, wish_reason = job
+        queue, task, tenant, correlation_id, enqueued_at, expires_at, extras, wish_by, wish_reason, lane = job
         counters = Counters(failed, lost, interrupted, snoozed)
         self.incarnation: int = incarnation
         self.claimed_at: int = claimed_at
         self.subject = Subject(
-            id, run, queue, task, tenant, correlation_id, enqueued_at, priority, counters, expires_at, extras
+            id,
+            run,
+            queue,
+            task,
+            tenant,
+            correlation_id,
+            enqueued_at,
+            priority,
+            counters,
+            expires_at,
+            extras,
+            lane,
         )
         self.wish_by: str | None = wish_by
         self.wish_reason: str | None = wish_reason

@@ -18,20 +18,22 @@ from duly.core.keys import arguments_digest, takes_place
 from duly.core.lifecycle import Outcome, State
 from duly.stores.sqlite.moves import (
     BLOB,
+    KEYED,
     ON_DEAD,
     THEN,
     UNIQUE,
     VERSION,
     Moves,
     Values,
-    ids_text,
     lane_of,
     task_key,
+    tenant_key,
 )
+from duly.stores.sqlite.releasing import ordering_key
 from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.specs import blobs_of, text_of
 from duly.stores.sqlite.times import from_micros, maybe_span, span, to_micros
-from duly.stores.sqlite.transport import texts_of
+from duly.stores.sqlite.transport import ids_text, texts_of
 from duly.stores.sqlite.waiting import BLOCKED, READY, SCHEDULED, jobs_of, subject_of, take
 
 # Reading a member from its class runs Python code before 3.12.
@@ -245,6 +247,7 @@ def _store_alike(session: Session, jobs: Sequence[NewJob], first: int, args: str
     session.tuples("insert_tag", [(tag, id) for id in range(first, last + 1) for tag in job.tags])
     place: Values = {
         "queue": lane_of(job.queue, False),
+        "tenant": _lane_tenant(job),
         "task": task_key(job.task),
         "first": first,
         "last": last,
@@ -277,12 +280,12 @@ def _store(session: Session, jobs: Sequence[tuple[int, NewJob]]) -> list[Stored]
             plain.append(row)
         if job.tags:
             tags += [(tag, id) for tag in job.tags]
-        lane, task = lane_of(job.queue, False), task_key(job.task)
+        lane, tenant, task = lane_of(job.queue, False), _lane_tenant(job), task_key(job.task)
         if run_at is None:
             # A new job's position is its id: one number of the sequence serves both.
-            ready.append((lane, job.priority, id, id, task, 0, 0, 0, 0, 0, expires_at, now))
+            ready.append((lane, job.priority, id, id, task, 0, 0, 0, 0, 0, expires_at, now, tenant))
         else:
-            scheduled.append((id, run_at, lane, task, job.priority, 0, 0, 0, 0, 0, expires_at))
+            scheduled.append((id, run_at, lane, task, job.priority, 0, 0, 0, 0, 0, expires_at, tenant))
         stored.append(Stored(JobId(id), _CREATED, None if run_at is None else from_micros(run_at)))
     session.tuples("insert_job", plain)
     if rich:
@@ -297,7 +300,7 @@ def _store(session: Session, jobs: Sequence[tuple[int, NewJob]]) -> list[Stored]
 
 def _is_rich(job: NewJob) -> bool:
     """Whether it carries anything beside itself, or needs columns that most jobs leave empty."""
-    return bool(job.unique or job.trigger or job.then or job.on_dead or job.blobs)
+    return bool(job.unique or job.trigger or job.then or job.on_dead or job.blobs or job.ordering_key)
 
 
 def _store_rich(session: Session, jobs: Iterable[tuple[NewJob, int, Row]]) -> None:
@@ -305,19 +308,23 @@ def _store_rich(session: Session, jobs: Iterable[tuple[NewJob, int, Row]]) -> No
     rows: list[Row] = []
     follows: list[Row] = []
     blobs: list[Row] = []
+    keyed: list[Row] = []
     for job, id, row in jobs:
         used = [*dict.fromkeys(blobs_of(job))]
         rows.append((*row, *_rich_columns(job, used)))
         follows += _follow_rows(id, THEN, job.then)
         follows += _follow_rows(id, ON_DEAD, job.on_dead)
         blobs += [(id, reference) for reference in used]
+        if job.ordering_key is not None:
+            keyed.append((ordering_key(job.queue, job.tenant, job.ordering_key), id))
     session.tuples("insert_rich_job", rows)
     session.tuples("insert_follow", follows)
     session.tuples("insert_blob", blobs)
+    session.tuples("insert_keyed", keyed)
 
 
 def _rich_columns(job: NewJob, blobs: Sequence[str]) -> Row:
-    """(extras, unique_key, unique_live, version, trigger)."""
+    """(extras, unique_key, unique_live, version, trigger, ordering_key)."""
     unique = job.unique
     versioned = unique is not None and job.version is not None
     extras = (
@@ -326,6 +333,7 @@ def _rich_columns(job: NewJob, blobs: Sequence[str]) -> Row:
         | (UNIQUE if unique is not None else 0)
         | (VERSION if versioned else 0)
         | (BLOB if blobs else 0)
+        | (KEYED if job.ordering_key is not None else 0)
     )
     return (
         extras,
@@ -333,6 +341,7 @@ def _rich_columns(job: NewJob, blobs: Sequence[str]) -> Row:
         None if unique is None else unique.live,
         job.version if versioned else None,
         job.trigger,
+        job.ordering_key,
     )
 
 
@@ -375,6 +384,11 @@ def _common(job: NewJob, expires_at: int | None, now: int) -> Values:
         "expires_at": expires_at,
         "now": now,
     }
+
+
+def _lane_tenant(job: NewJob) -> int:
+    """The key of its tenant, where its queue goes round them."""
+    return tenant_key(job.tenant) if job.fair else 0
 
 
 def _expiry(now: int, run_at: int | None, job: NewJob) -> int | None:

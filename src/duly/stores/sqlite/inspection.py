@@ -15,9 +15,9 @@ from duly.stores.protocol import DeadGroup, OperationRecord, Page, Pause, QueueC
 from duly.stores.sqlite import migrating, sampling
 from duly.stores.sqlite.connecting import wal_is_safe
 from duly.stores.sqlite.database import Database
-from duly.stores.sqlite.moves import ids_text
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import MICROSECOND, from_micros, to_micros
+from duly.stores.sqlite.transport import ids_text
 from duly.stores.sqlite.views import attempt_of, job_of, operation_of, pause_of, worker_of
 
 _OPERATIONS: Final = 200

@@ -22,10 +22,11 @@ from duly.stores.sqlite import claims, ends
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.enqueueing import enqueue_in
 from duly.stores.sqlite.group import GroupCommit
-from duly.stores.sqlite.moves import Values, ids_text, lane_of, task_key
+from duly.stores.sqlite.moves import Values, lane_of, task_key
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.steps import keep_cursors
 from duly.stores.sqlite.times import span
+from duly.stores.sqlite.transport import ids_text
 
 _KNOWN_WORKERS: Final = 64
 # How often an idle worker notes that it found nothing to do.
@@ -40,6 +41,7 @@ class SQLiteJobs:
         self.group = GroupCommit(database)
         self._tasks: OrderedDict[int, Mapping[int, int]] = OrderedDict()
         self._idle_noted: dict[int, int] = {}
+        self._memory = claims.Memory()
 
     def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
         """- -> ready or scheduled, in one transaction that may be shared with other threads' enqueues."""
@@ -57,10 +59,14 @@ class SQLiteJobs:
         with self._database.write() as session:
             acked = ends.apply(session, incarnation, ended)
             lives = session.run("update_worker_progress", incarnation=incarnation, now=session.now) == 1
-            claimed = self._claim(session, incarnation, request) if lives and request is not None else []
+            claimed: list[ClaimedJob] = []
+            again = None
+            if lives and request is not None:
+                claim = self._claim(session, incarnation, request)
+                claimed, again = claim.run(), claim.again()
             wishes = _wishes(session, incarnation)
         self._idle_noted[incarnation] = session.now
-        return Exchange(acked, tuple(claimed), wishes)
+        return Exchange(acked, tuple(claimed), wishes, again)
 
     def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
         """One statement, nothing locked."""
@@ -102,9 +108,9 @@ class SQLiteJobs:
             self._tasks.pop(incarnation, None)
             self._idle_noted.pop(incarnation, None)
 
-    def _claim(self, session: Session, incarnation: int, request: ClaimRequest) -> list[ClaimedJob]:
+    def _claim(self, session: Session, incarnation: int, request: ClaimRequest) -> claims.Claim:
         tasks, paused = self._tasks_of(session, incarnation), claims.pauses(session)
-        return claims.Claim(session, incarnation, request, tasks, paused).run()
+        return claims.Claim(session, incarnation, request, tasks, paused, self._memory)
 
     def _worth(self, session: Session, incarnation: int, request: ClaimRequest) -> bool:
         """Whether taking the write lock for this claim would change anything."""
@@ -113,11 +119,16 @@ class SQLiteJobs:
         if session.now - self._idle_noted.get(incarnation, 0) >= _PROGRESS_EVERY:
             return True
         paused = claims.pauses(session)
-        lanes = [
-            lane_of(one.queue, request.suspects) for one in request.queues if one.queue not in paused.queues
-        ]
+        lanes: dict[bool, list[int]] = {False: [], True: []}
+        for one in request.queues:
+            if one.queue not in paused.queues:
+                lanes[one.fair].append(lane_of(one.queue, request.suspects))
         tasks = [key for key in map(task_key, request.unparked) if key not in paused.tasks]
-        return bool(session.value("select_work", lanes=json.dumps(lanes), tasks=json.dumps(tasks)))
+        return paused.due or bool(
+            session.value(
+                "select_work", lanes=ids_text(lanes[False]), fair=ids_text(lanes[True]), tasks=ids_text(tasks)
+            )
+        )
 
     def _tasks_of(self, session: Session, incarnation: int) -> Mapping[int, int]:
         """Task key -> time to run in microseconds, of an incarnation whose row is there."""

@@ -10,9 +10,10 @@ from typing import Final
 from duly.core.job import JobId, KeptAnswer
 from duly.core.lifecycle import State
 from duly.stores.sqlite.database import Database
-from duly.stores.sqlite.moves import ids_text, texts
+from duly.stores.sqlite.moves import texts
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import from_micros, span
+from duly.stores.sqlite.transport import ids_text
 
 # Looking at so many keys takes about 5 ms.
 _LOOKED_AT: Final = 1_000

@@ -11,9 +11,10 @@ from duly.stores.sqlite import ends
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.ends import Held
 from duly.stores.sqlite.followups import settle
-from duly.stores.sqlite.moves import Moves, ids_text
+from duly.stores.sqlite.moves import Moves
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import span
+from duly.stores.sqlite.transport import ids_text
 
 _SECOND: Final = 1_000_000
 _ALL: Final = -1

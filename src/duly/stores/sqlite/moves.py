@@ -4,11 +4,8 @@ Knows where a row goes and what it holds; decides nothing and deletes nothing fr
 """
 
 import json
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
-
-import msgspec
 
 from duly.core.defaults import KEEP_VERSIONS
 from duly.core.fingerprint import ErrorRecord
@@ -16,8 +13,10 @@ from duly.core.job import Counters
 from duly.core.lifecycle import Event, State
 from duly.core.names import key_of, suspect_key
 from duly.stores.faults import DataFault
+from duly.stores.sqlite.releasing import Left, leave
 from duly.stores.sqlite.session import Row, Session, Value
 from duly.stores.sqlite.times import span
+from duly.stores.sqlite.transport import ids_text
 
 INLINE_RESULT: Final = 8 * 1024
 UNTOUCHED: Final = Counters()
@@ -28,6 +27,7 @@ ON_DEAD: Final = 2
 UNIQUE: Final = 4
 VERSION: Final = 8
 BLOB: Final = 16
+KEYED: Final = 64
 
 _FOLLOWED: Final = {State.completed: THEN, State.dead: ON_DEAD}
 
@@ -50,10 +50,12 @@ class Subject(NamedTuple):
     counters: Counters
     expires_at: int | None = None
     extras: int = 0
+    lane_tenant: int = 0
+    """The key of its tenant, where its queue goes round them."""
 
     def after(self, counters: Counters, expires_at: int | None) -> "Subject":
         """The same job after an attempt."""
-        return Subject(*self[:8], counters, expires_at, self.extras)
+        return Subject(*self[:8], counters, expires_at, self.extras, self.lane_tenant)
 
 
 class Parent(NamedTuple):
@@ -76,6 +78,12 @@ def task_key(name: str) -> int:
     return key_of(name)
 
 
+@lru_cache(maxsize=4096)
+def tenant_key(name: str) -> int:
+    """The key of a tenant's lane in a queue that goes round them; 0 without one."""
+    return key_of(name) if name else 0
+
+
 class Moves:
     """Rows to insert in one transaction."""
 
@@ -91,13 +99,16 @@ class Moves:
         self._freed: list[int] = []
         self._versions: list[Values] = []
         self._parents: list[Parent] = []
+        self._left: list[Left] = []
 
     def ready(self, job: Subject) -> None:
         """To the tail of its lane; the position is drawn when written."""
         self._ready.append(job)
 
     def scheduled(self, job: Subject, run_at: int) -> None:
-        self._scheduled.append((job.id, run_at, _lane(job), task_key(job.task), job.priority, *_waiting(job)))
+        self._scheduled.append(
+            (job.id, run_at, _lane(job), task_key(job.task), job.priority, *_waiting(job), job.lane_tenant)
+        )
 
     def finished(
         self,
@@ -203,6 +214,7 @@ class Moves:
                     task_key(job.task),
                     *_waiting(job),
                     session.now,
+                    job.lane_tenant,
                 )
                 for offset, job in enumerate(self._ready)
             ]
@@ -219,6 +231,10 @@ class Moves:
         if self._freed:
             session.run("delete_unique_keys", ids=ids_text(self._freed))
             self._freed.clear()
+        if self._left:
+            # Only now: who may go on is told by where these stand.
+            leave(session, self._left)
+            self._left.clear()
         session.many("upsert_newest", self._versions)
         self._versions.clear()
         parents, self._parents = self._parents, []
@@ -227,6 +243,8 @@ class Moves:
     def _note_extras(self, job: Subject, status: State, result: bytes | None) -> None:
         if job.extras & UNIQUE:
             self._freed.append(job.id)
+        if job.extras & KEYED:
+            self._left.append(Left(job.id, status is State.dead))
         if job.extras & VERSION and status is State.completed:
             now = self._session.now
             self._versions.append({"id": job.id, "now": now, "until": now + span(KEEP_VERSIONS)})
@@ -265,10 +283,6 @@ def _readable(text: str | None) -> str | None:
 def pairs(tokens: list[tuple[int, int]]) -> str:
     """(id, run) pairs as the statements take them."""
     return json.dumps(tokens)
-
-
-def ids_text(ids: Sequence[int]) -> str:
-    return msgspec.json.encode(ids).decode()
 
 
 def texts(values: list[str]) -> str:

@@ -11,10 +11,12 @@ from duly.stores.protocol import OperationRecord, Pause
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.ends import cancelled_by
 from duly.stores.sqlite.enqueueing import hold_key, holder_of
-from duly.stores.sqlite.moves import UNIQUE, UNTOUCHED, Moves, Subject, ids_text
+from duly.stores.sqlite.moves import UNIQUE, UNTOUCHED, Moves, Subject, tenant_key
+from duly.stores.sqlite.releasing import ordering_key
 from duly.stores.sqlite.retention import forget
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import span, to_micros
+from duly.stores.sqlite.transport import ids_text
 from duly.stores.sqlite.views import operation_of, pause_of
 from duly.stores.sqlite.waiting import (
     BLOCKED,
@@ -58,7 +60,7 @@ class SQLiteOperator:
         for chunk in _chunks(ids):
             with self._database.write() as session:
                 found = [JobId(id) for (id,) in session.rows("select_these_dead", ids=ids_text([*chunk]))]
-                forget(session, found)
+                forget(session, found, dead=True)
                 purged += found
                 note_act(session, "purge", by, reason, len(found))
         return purged
@@ -202,14 +204,19 @@ def _redrive(
     moved: list[JobId] = []
     keys: set[bytes] = set()
     for row in session.rows("select_redrivable", ids=ids_text([*ids])):
-        id, run, queue, task, tenant, correlation_id, enqueued_at, own_priority, extras, key, live = row
+        id, run, queue, task, tenant, correlation_id, enqueued_at, own_priority, extras, *rest = row
+        key, live, name, fair = rest
         if extras & UNIQUE:
             if key in keys or holder_of(session, key) is not None:
                 continue
             keys.add(key)
             hold_key(session, key, id, live)
+        if name is not None:
+            session.run("insert_keyed", key=ordering_key(queue, tenant, name), id=id)
         chosen = own_priority if priority is None else priority
-        moves.ready(Subject(id, run, queue, task, tenant, correlation_id, enqueued_at, chosen, UNTOUCHED))
+        lane = tenant_key(tenant) if fair else 0
+        subject = Subject(id, run, queue, task, tenant, correlation_id, enqueued_at, chosen, UNTOUCHED)
+        moves.ready(subject._replace(lane_tenant=lane))
         moved.append(JobId(id))
     found = ids_text([*moved])
     session.run("delete_finished", ids=found)

@@ -7,9 +7,10 @@ from typing import Final
 from duly.core.defaults import KEPT_RESULT, PURGE_NOTICE
 from duly.stores.sqlite import keys
 from duly.stores.sqlite.database import Database
-from duly.stores.sqlite.moves import ids_text
+from duly.stores.sqlite.releasing import Left, leave
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import MICROSECOND, from_micros, span
+from duly.stores.sqlite.transport import ids_text
 
 # Deleting so many jobs with all that hangs on them holds the write lock for about 10 ms.
 _CHUNK: Final = 500
@@ -75,11 +76,13 @@ def announce_dead(
     return told
 
 
-def forget(session: Session, ids: Sequence[int]) -> None:
-    """Delete everything about jobs that are finished or dead; idempotency records keep how they ended."""
+def forget(session: Session, ids: Sequence[int], *, dead: bool) -> None:
+    """Delete everything about jobs that are finished, or dead; idempotency records keep how they ended."""
     text = ids_text([*ids])
     session.run("update_idempotency_answers", ids=text, most=KEPT_RESULT)
     rich = [id for (id,) in session.rows("select_extras", ids=text)]
+    if rich and dead:
+        leave(session, [Left(id, False) for id in rich])
     if rich:
         session.run("delete_follows", ids=ids_text(rich))
         session.run("delete_blobs", ids=ids_text(rich))
@@ -116,7 +119,7 @@ def _retire(database: Database, key: int, keep: int, most: int) -> int:
             return 0
     with database.write() as session:
         rows = session.rows("select_retired", queue_key=key, before=session.now - keep, most=most)
-        forget(session, [id for (id,) in rows])
+        forget(session, [id for (id,) in rows], dead=False)
     return len(rows)
 
 
@@ -136,5 +139,5 @@ def _retire_dead(database: Database, queue: str, keep: int, most: int) -> int:
             announced_before=session.now - notice,
             most=most,
         )
-        forget(session, [id for (id,) in rows])
+        forget(session, [id for (id,) in rows], dead=True)
     return len(rows)

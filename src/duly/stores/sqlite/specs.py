@@ -84,6 +84,9 @@ def _spec_of(job: NewJob) -> Spec:
         "on_dead": [_spec_of(follow) for follow in job.on_dead],
         "trigger": job.trigger,
         "blobs": job.blobs,
+        "ordering_key": job.ordering_key,
+        "serialise": job.serialise or None,
+        "fair": job.fair or None,
     }
     return {field: value for field, value in spec.items() if value is not None}
 
@@ -109,6 +112,9 @@ def _job_of(spec: Spec) -> NewJob:
         on_dead=tuple(map(_job_of, spec.get("on_dead", ()))),
         trigger=spec.get("trigger"),
         blobs=tuple(spec.get("blobs", ())),
+        ordering_key=spec.get("ordering_key"),
+        serialise=spec.get("serialise", False),
+        fair=spec.get("fair", False),
     )
 
 

@@ -27,3 +27,7 @@ def texts_of(values: Sequence[bytes]) -> str | None:
         return msgspec.json.encode([value.decode() for value in values]).decode()
     except UnicodeDecodeError:
         return None
+
+
+def ids_text(ids: Sequence[int]) -> str:
+    return msgspec.json.encode(ids).decode()

@@ -14,13 +14,16 @@ from duly.core.durations import format_duration
 from duly.core.lifecycle import State
 from duly.stores.protocol import Swept
 from duly.stores.sqlite import claims, ends, retention, sampling
+from duly.stores.sqlite.bounds import bounds_of
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.ends import Held
 from duly.stores.sqlite.followups import settle
+from duly.stores.sqlite.healing import Healing
 from duly.stores.sqlite.keys import LeftKeys
 from duly.stores.sqlite.leases import lose
 from duly.stores.sqlite.moves import Moves
 from duly.stores.sqlite.rekeying import rekey
+from duly.stores.sqlite.releasing import open_due
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import MICROSECOND, span
 from duly.stores.sqlite.waiting import (
@@ -56,19 +59,25 @@ class SQLiteUpkeep:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._left_keys = LeftKeys(database)
+        self._healing = Healing(database)
 
     def promote(self, most: int = 1000) -> tuple[int, timedelta | None]:
-        """scheduled -> ready for what is due, in chunks."""
-        moved = 0
+        """scheduled -> ready for what is due, blocked -> ready for what time has opened, in chunks."""
+        moved = opened = 0
         while True:
             with self._database.read() as session:
-                due, now = session.value("select_next_due"), session.now
-            if due is None:
-                return moved, None
-            if due > now or moved >= most:
-                return moved, (due - now) * MICROSECOND
+                due, opens = session.row("select_next_due") or (None, None)
+                now = session.now
+            promotes = due is not None and due <= now and moved < most
+            looks = opens is not None and opens <= now and opened < most
+            if not promotes and not looks:
+                times = [at for at in (due, opens) if at is not None]
+                return moved, (min(times) - now) * MICROSECOND if times else None
             with self._database.write() as session:
-                moved += _promote(session, min(_CHUNK, most - moved))
+                if promotes:
+                    moved += _promote(session, min(_CHUNK, most - moved))
+                if looks:
+                    opened += max(open_due(session, bounds_of(session)), 1)
 
     def sweep(self, unknown_after: timedelta, poison: int, grace: timedelta) -> Swept:
         """One round, at most once a second for all workers together."""
@@ -91,6 +100,7 @@ class SQLiteUpkeep:
             abandoned=self._abandon(unknown_after),
         )
         self._left_keys.free()
+        self._healing.heal()
         sampling.sample(self._database)
         self._note_cost(time.thread_time() - started)
         return swept
@@ -185,7 +195,7 @@ def _promote(session: Session, most: int) -> int:
     expire(session, expired)
     gone = {one.id for one in expired}
     _cancel(
-        session, [waiting_of(row[:11]) for row in rows if row[0] in wished and row[0] not in gone], wished
+        session, [waiting_of(row[:12]) for row in rows if row[0] in wished and row[0] not in gone], wished
     )
     return len(rows)
 

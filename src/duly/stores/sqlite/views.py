@@ -16,7 +16,8 @@ def job_of(row: Row) -> JobRecord:
     (id, state, queue, task, tenant, priority, tags, correlation_id, args, *rest) = row
     (failed, lost, interrupted, snoozed, run, attempts, timeout, enqueued_at, expires_at, *rest) = rest
     (run_at, started_at, deadline, finished_at, incarnation, reason, note, result, *rest) = rest
-    error, (progress_run, done, of, progress_note, wished, trigger) = error_of(rest[:4]), rest[4:]
+    error, (progress_run, done, of, progress_note, wished, trigger, *rest) = error_of(rest[:4]), rest[4:]
+    ordering_key, waits_for = rest
     return JobRecord(
         id=JobId(id),
         state=State(state),
@@ -45,6 +46,8 @@ def job_of(row: Row) -> JobRecord:
         progress=None if done is None else Progress(JobId(id), progress_run, done, of, progress_note),
         cancel_wished=bool(wished),
         trigger=trigger,
+        ordering_key=ordering_key,
+        waits_for=waits_for,
     )
 
 

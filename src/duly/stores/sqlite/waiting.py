@@ -6,12 +6,15 @@ from typing import Final, NamedTuple
 from duly.core.defaults import INLINE_PAYLOAD
 from duly.core.job import Counters
 from duly.core.lifecycle import State
-from duly.stores.sqlite.moves import Moves, Subject, ids_text
+from duly.stores.sqlite.moves import Moves, Subject
 from duly.stores.sqlite.session import Row, Session, Value
+from duly.stores.sqlite.transport import ids_text
 
 # Causes of being blocked.
 UNKNOWN: Final = 1
 PAUSED: Final = 2
+BEHIND_KEY: Final = 3
+BEHIND_LIMIT: Final = 4
 
 
 class Table(NamedTuple):
@@ -38,6 +41,8 @@ class Waiting(NamedTuple):
     run: int
     counters: Counters
     expires_at: int | None
+    tenant: int = 0
+    """The key of its tenant, where its queue goes round them."""
 
 
 def jobs_of(session: Session, ids: Sequence[int]) -> dict[int, Row]:
@@ -76,6 +81,7 @@ def subject_of(waiting: Waiting, stored: Row) -> Subject:
         waiting.counters,
         waiting.expires_at,
         stored[10],
+        waiting.tenant,
     )
 
 
@@ -94,14 +100,15 @@ def row_of(waiting: Waiting) -> dict[str, Value]:
         "interrupted": counters.interrupted,
         "snoozed": counters.snoozed,
         "expires_at": waiting.expires_at,
+        "tenant": waiting.tenant,
     }
 
 
 def waiting_of(row: Row) -> Waiting:
-    """From (id, queue, priority, pos, task, run, failed, lost, interrupted, snoozed, expires_at)."""
-    id, lane, priority, pos, task, run, failed, lost, interrupted, snoozed, expires_at = row
+    """From (id, queue, priority, pos, task, run, failed, lost, interrupted, snoozed, expires_at, tenant)."""
+    id, lane, priority, pos, task, run, failed, lost, interrupted, snoozed, expires_at, tenant = row
     return Waiting(
-        id, task, lane, priority, pos, run, Counters(failed, lost, interrupted, snoozed), expires_at
+        id, task, lane, priority, pos, run, Counters(failed, lost, interrupted, snoozed), expires_at, tenant
     )
 
 

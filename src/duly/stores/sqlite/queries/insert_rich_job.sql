@@ -2,8 +2,9 @@
 -- Index: primary key, correlation where there is one. Differs: PostgreSQL stores both kinds in one statement.
 insert into {prefix}_job (
     id, queue, task, args, priority, tenant, tags, correlation_id, attempts, timeout, expires_at, enqueued_at,
-    extras, unique_key, unique_live, version, "trigger"
+    extras, unique_key, unique_live, version, "trigger",
+    ordering_key
 ) values (
     :id, :queue, :task, :args, :priority, :tenant, :tags, :correlation_id, :attempts, :timeout, :expires_at,
-    :enqueued_at, :extras, :unique_key, :unique_live, :version, :trigger
+    :enqueued_at, :extras, :unique_key, :unique_live, :version, :trigger, :ordering_key
 )

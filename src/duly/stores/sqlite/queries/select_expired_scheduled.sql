@@ -1,5 +1,5 @@
 -- Jobs in scheduled whose time is over. Lock: the write lock, taken before. Index: expires.
-select id, queue, priority, 0, task, run, failed, lost, interrupted, snoozed, expires_at
+select id, queue, priority, 0, task, run, failed, lost, interrupted, snoozed, expires_at, tenant
 from {prefix}_scheduled
 where expires_at is not null and expires_at <= :now
 order by expires_at

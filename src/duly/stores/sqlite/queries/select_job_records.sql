@@ -21,7 +21,9 @@ select
     coalesce(c.incarnation, d.incarnation, f.incarnation), coalesce(d.reason, f.reason), coalesce(d.note, f.note),
     coalesce(f.result, res.result),
     d.error_type, d.error_message, d.error_traceback, d.fingerprint,
-    p.run, p.done, p."of", p.note, w.id is not null, j."trigger"
+    p.run, p.done, p."of", p.note, w.id is not null, j."trigger", j.ordering_key,
+    case b.cause when 3 then 'key' when 4 then (select g.name from {prefix}_limit_state as g where g.key = b.gate)
+         when 1 then 'task' when 2 then 'task' end
 from json_each(:ids) as asked
 cross join {prefix}_job as j on j.id = asked.value
 left join {prefix}_claimed as c on c.id = j.id

@@ -1,7 +1,7 @@
 -- Attempts past their deadline, with what their next rows need. Lock: the write lock, taken before.
 -- Index: claimed whole, it holds what runs now.
 select c.incarnation, c.id, c.run, c.queue, c.task, c.priority, c.failed, c.lost, c.interrupted, c.snoozed, c.claimed_at,
-       j.queue, j.task, j.tenant, j.correlation_id, j.enqueued_at, c.expires_at, j.extras, w.by, w.reason
+       j.queue, j.task, j.tenant, j.correlation_id, j.enqueued_at, c.expires_at, j.extras, w.by, w.reason, c.tenant
 from {prefix}_claimed as c
 cross join {prefix}_job as j on j.id = c.id
 left join {prefix}_wish as w on w.id = c.id

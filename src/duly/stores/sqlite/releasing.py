@@ -1,0 +1,139 @@
+"""Whatever ends lets others go on: the next job of an ordering key, and jobs that wait behind a limit.
+
+They go back to where they were in their lanes; whether they run is decided by the claim that meets them.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from duly.core.control import ordering_name
+from duly.core.names import key_of
+from duly.stores.sqlite.bounds import Bounds, bounds_of
+from duly.stores.sqlite.session import Session
+from duly.stores.sqlite.transport import ids_text
+from duly.stores.sqlite.usage import Use, keep, use_of
+
+_CHUNK: Final = 50
+# So many at once hold the write lock for some milliseconds.
+MOST: Final = 500
+
+
+class Left(NamedTuple):
+    """A job with an ordering key that has ended."""
+
+    id: int
+    dead: bool
+
+
+@lru_cache(maxsize=4096)
+def ordering_key(queue: str, tenant: str, key: str) -> int:
+    return key_of(ordering_name(queue, tenant, key))
+
+
+def unblock(session: Session, ids: Sequence[int]) -> None:
+    """blocked -> ready, each at its old place."""
+    if ids:
+        text = ids_text(ids)
+        session.run("insert_unblocked", ids=text, now=session.now)
+        session.run("delete_unblocked", ids=text)
+        session.rings = True
+
+
+def leave(session: Session, left: Sequence[Left]) -> None:
+    """Jobs have ended, and stand in their new tables: their keys go on, or wait for them, as their queues say."""
+    dead = {one.id for one in left if one.dead}
+    for id, queue, tenant, name, policy in session.rows(
+        "select_keyed", ids=ids_text([one.id for one in left])
+    ):
+        key = ordering_key(queue, tenant, name)
+        if id not in dead or policy == "skip_dead":
+            pass_on(session, key, id, policy)
+        elif policy == "pause_key":
+            session.run("update_key_paused", key=key, id=id)
+
+
+def pass_on(session: Session, key: int, id: int, policy: str) -> None:
+    """A job gives up its place in the order of its key; if it was the head, the next one is."""
+    session.run("delete_keyed", key=key, id=id)
+    head = session.row("select_key_head", key=key)
+    if head is not None and head[0] == id:
+        enthrone(session, key, 0, policy, paused=bool(head[1]))
+
+
+def enthrone(session: Session, key: int, queue: int, policy: str, *, paused: bool) -> int | None:
+    """Give a key to the first of its jobs that counts; who it is. A key without any is forgotten."""
+    id = first_of(session, key, policy)
+    if id is None and not paused:
+        session.run("delete_key_head", key=key)
+        return None
+    session.run("upsert_key_head", key=key, id=id, queue=queue, now=session.now)
+    if id is not None and not paused and session.row("select_gated_job", id=id, gate=key) is not None:
+        unblock(session, [id])
+    return id
+
+
+def first_of(session: Session, key: int, policy: str) -> int | None:
+    """The first job of a key that is live, or dead where those behind wait for it; who is neither leaves the order."""
+    after = 0
+    while True:
+        rows = session.rows("select_next_keyed", key=key, after=after, most=_CHUNK)
+        for id, live, dead in rows:
+            if live or (dead and policy != "skip_dead"):
+                return int(id)
+            session.run("delete_keyed", key=key, id=id)
+        if len(rows) < _CHUNK:
+            return None
+        after = rows[-1][0]
+
+
+def give_back(session: Session, incarnation: int, ids: str) -> None:
+    """Attempts have ended: delete what they hold, and let go on whom that held back. `ids`: as JSON."""
+    keys = [key for (key,) in session.rows("select_holds", ids=ids, incarnation=incarnation)]
+    if keys:
+        session.run("delete_holds", ids=ids, incarnation=incarnation)
+        freed(session, keys)
+
+
+def freed(session: Session, keys: Sequence[int]) -> None:
+    """Something of these limits was given back."""
+    # Also for those of queues and tenants, behind which nobody is blocked: a claim may take more now.
+    session.rings = True
+    let_go(
+        session, bounds_of(session), [name for _, name in session.rows("select_gates", keys=ids_text(keys))]
+    )
+
+
+def let_go(session: Session, bounds: Bounds, names: Iterable[str]) -> int:
+    """As many as these limits allow now; how many. What time alone opens gets its time."""
+    uses = [use_of(session, bounds, name) for name in names]
+    moved = sum(_let_go(session, use) for use in uses)
+    keep(session, uses)
+    return moved
+
+
+def open_due(session: Session, bounds: Bounds) -> int:
+    """Look again at the limits whose time has come; how many jobs may go on."""
+    rows = session.rows("select_due_limits", now=session.now, most=_CHUNK)
+    return let_go(session, bounds, [name for _, name in rows])
+
+
+def _let_go(session: Session, use: Use) -> int:
+    now = session.now
+    most = min(use.allowance(now), MOST)
+    ids = [id for (id,) in session.rows("select_gated", gate=use.key, most=most + 1)]
+    more = len(ids) > most
+    ids = ids[:most]
+    at = use.opens_at(now, most) if more else None
+    if more and most == MOST:
+        at = now
+    if more and most == 0:
+        reserved = [id for (id,) in session.rows("select_gated_reserved", gate=use.key)]
+        refusal = use.refusal(now, reserved=True)
+        if reserved and refusal is None:
+            ids = reserved
+        elif reserved and refusal is not None and refusal.at is not None:
+            at = refusal.at
+    unblock(session, ids)
+    use.look_at(at)
+    return len(ids)

@@ -1,0 +1,152 @@
+"""One limit as it stands inside a transaction: whether one more may start, how many, and when. Writes its row.
+
+Holds are counted where they stand, so that there is no counter to leak. Knows no job.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import ceil
+from typing import Final, NamedTuple
+
+from duly.core.names import key_of
+from duly.stores.sqlite.bounds import Bound, Bounds
+from duly.stores.sqlite.session import Row, Session
+from duly.stores.sqlite.transport import ids_text
+
+_MANY: Final = 1_000_000
+
+
+class Refusal(NamedTuple):
+    """A limit lets nothing start; `at`: until then, None: until a holder lets go."""
+
+    at: int | None
+
+
+class Use:
+    """A limit and what holds it. Times are microseconds."""
+
+    __slots__ = (
+        "_held_until", "_state", "_tat", "_until", "bound", "changed", "forced", "key", "name", "next_at",
+        "running", "stored",
+    )  # fmt: skip
+
+    def __init__(self, name: str, bound: Bound, row: Row) -> None:
+        self.name = name
+        self.key = key_of(name)
+        self.bound = bound
+        self._tat: int = row[0]
+        self._held_until: int | None = row[1]
+        self.next_at: int | None = row[2]
+        self._state: str | None = row[3]
+        self._until: int | None = row[4]
+        self.forced: str | None = row[5]
+        self.running: int = row[6]
+        self.stored = bool(row[7])
+        """Whether it has a row, which names it."""
+        self.changed = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether what runs must be counted: each job holds it."""
+        return self.bound.max_running is not None or self.bound.breaker is not None
+
+    def refusal(self, now: int, *, reserved: bool = False) -> Refusal | None:
+        """Why one more may not start now; `reserved`: for a job that has its place already."""
+        if self._held_until is not None and self._held_until > now:
+            return Refusal(self._held_until)
+        if self.is_open(now):
+            return Refusal(None if self.forced == "open" else self._until)
+        cap = self._cap(now)
+        if cap is not None and self.running - reserved >= cap:
+            return Refusal(None)
+        allowed = self._allowed_at(now, 1)
+        return Refusal(ceil(allowed)) if allowed > now else None
+
+    def allowance(self, now: int) -> int:
+        """How many may start now."""
+        if self.refusal(now) is not None:
+            return 0
+        cap = self._cap(now)
+        most = _MANY if cap is None else cap - self.running
+        if self.bound.interval is not None:
+            ahead = self.bound.burst * self.bound.interval - (max(self._tat, now) - now)
+            most = min(most, max(1, int(ahead / self.bound.interval)))
+        return most
+
+    def opens_at(self, now: int, after: int = 0) -> int | None:
+        """When time alone lets one more start, once `after` others have; None when a holder must let go first."""
+        if after == 0 and (refusal := self.refusal(now)) is not None:
+            return refusal.at
+        cap = self._cap(now)
+        if cap is not None and self.running + after >= cap:
+            return None
+        return ceil(self._allowed_at(now, after + 1))
+
+    def start(self, now: int, *, reserved: bool = False) -> None:
+        """Count one more; one that has reserved its place is counted already."""
+        if not reserved:
+            self.running += 1
+        if self.bound.interval is not None:
+            self._tat = round(max(self._tat, now) + self.bound.interval)
+            self.changed = True
+
+    def reserve(self) -> None:
+        self.running += 1
+
+    def look_at(self, at: int | None) -> None:
+        """Another look is worth while then."""
+        if at != self.next_at:
+            self.next_at = at
+            self.changed = True
+
+    def is_open(self, now: int) -> bool:
+        """Whether its breaker lets nothing through."""
+        if self.forced is not None:
+            return self.forced == "open"
+        return self._tripped and self._until is not None and self._until > now
+
+    def row(self) -> Row:
+        return (self.key, self.name, self._tat, self.next_at)
+
+    @property
+    def _tripped(self) -> bool:
+        return self.bound.breaker is not None and self._state == "open"
+
+    def _cap(self, now: int) -> int | None:
+        cap = self.bound.max_running
+        if self.forced is None and self._tripped and not self.is_open(now):
+            # Half-open: one tries.
+            return 1 if cap is None else min(1, cap)
+        return cap
+
+    def _allowed_at(self, now: int, count: int) -> float:
+        """When the rate lets so many have started."""
+        interval = self.bound.interval
+        if interval is None:
+            return now
+        return max(self._tat, now) + (count - self.bound.burst) * interval
+
+
+def uses_of(session: Session, bounds: Iterable[tuple[str, Bound]]) -> list[Use]:
+    """Limits as they stand, by their instances' names and what bounds them, in the order given."""
+    named = [*bounds]
+    rows = session.rows("select_limit_state", keys=ids_text([key_of(name) for name, _ in named]))
+    return [Use(name, bound, row) for (name, bound), row in zip(named, rows, strict=True)]
+
+
+def use_of(session: Session, bounds: Bounds, name: str) -> Use:
+    """The instance of a limit that is no tenant's."""
+    (use,) = uses_of(session, [(name, bounds.of(name, session.now))])
+    return use
+
+
+def keep(session: Session, uses: Iterable[Use]) -> None:
+    """Write those that have changed."""
+    changed = [use for use in uses if use.changed]
+    session.tuples("upsert_limit_state", [use.row() for use in changed])
+    for use in changed:
+        use.changed, use.stored = False, True
+
+
+def name_them(session: Session, names: Sequence[str]) -> None:
+    """Let what jobs wait behind be found by its name."""
+    session.tuples("upsert_limit_state", [(key_of(name), name, 0, None) for name in names])
