@@ -277,9 +277,16 @@ class Bench:
                 return found
         raise AssertionError("the store asks to come again at once, for ever")
 
-    def start_ids(self, worker: Incarnation, most: int = 10, **asked: Unpack[ClaimOptions]) -> list[JobId]:
+    def start_ids(
+        self,
+        worker: Incarnation,
+        most: int = 10,
+        *,
+        ends: Sequence[Ended] = (),
+        **asked: Unpack[ClaimOptions],
+    ) -> list[JobId]:
         """As `start`, which jobs."""
-        return [job.id for job in self.start(worker, most, **asked)]
+        return [job.id for job in self.start(worker, most, ends=ends, **asked)]
 
     def declare(
         self,

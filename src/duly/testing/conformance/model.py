@@ -245,8 +245,9 @@ class Model:
         """A job has ended for good: its ordering key goes on, or waits."""
         assert entry.key is None, f"job {entry.id} ended in a model that knows no ordering keys"
 
-    def let_go(self) -> None:
-        """Whatever was behind something that is free now."""
+    def let_go(self) -> int:
+        """Whatever was behind something that is free now goes on; how many jobs."""
+        return 0
 
     def is_paused(self, target: str) -> bool:
         pause = self.tables.paused.get(target)

@@ -33,6 +33,9 @@ class AttemptModel(ClaimModel):
             self.let_go()
             claimed = self.claim(incarnation, request) if request is not None else ()
             again = self.opens_in(request) if request is not None else None
+            if self.let_go():
+                # What had been let go may not run here, and left its place to others.
+                again = timedelta(0)
             worker = self.tables.workers.get(incarnation)
             if worker is not None:
                 worker.progress_at = self.clock()

@@ -238,9 +238,12 @@ class BoundedModel(KeyedModel):
                 return Behind(f"block:{override.id}")
         return None
 
-    def let_go(self) -> None:
-        """Blocked jobs that nothing holds back become ready, as many as may start, the first first."""
-        waiting = [entry for entry in self.tables.entries.values() if entry.bounded]
+    def let_go(self) -> int:
+        """Blocked jobs that nothing holds back become ready, as many as may start, the first first; how many."""
+        gone = 0
+        waiting = [
+            entry for entry in self.tables.entries.values() if entry.bounded and not self.expire(entry)
+        ]
         promised = Counter(
             limit.name
             for entry in self.tables.entries.values()
@@ -258,6 +261,8 @@ class BoundedModel(KeyedModel):
             self.leave(entry)
             entry.state, entry.pos, entry.let_go = State.ready, pos, True
             entry.waiting_since = self.clock()
+            gone += 1
+        return gone
 
     def _reserve(self, entry: Entry) -> None:
         """A job that has waited too long for several limits takes them one after another."""

@@ -49,6 +49,8 @@ class UpkeepModel(LeasedModel):
             ]
             self._shed()
             for entry in self.tables.entries.values():
+                # Perhaps nobody comes for what was let go: another one may use what is free.
+                entry.let_go = False
                 if entry.lane and not self._is_fair(entry.new.queue):
                     entry.lane = ""
             permits = self.tables.permits.items()
