@@ -1,0 +1,334 @@
+"""Cases: whose turn it is. Tenants in turn, by weight and within their bounds; and the oldest beside the urgent."""
+
+from collections import Counter
+
+from duly.core.control import LimitPolicy, Rate, TenantPlan
+from duly.core.job import ClaimedJob, Incarnation, JobId
+from duly.core.lifecycle import Event, State
+from duly.core.registration import QueuePolicy
+
+from .bench import SECOND, Bench, ended, new_job
+
+FAIR = QueuePolicy("default", fair=True)
+
+
+def _fair(bench: Bench, *limits: LimitPolicy) -> Incarnation:
+    bench.declare(*limits, queues=[FAIR])
+    return bench.worker()
+
+
+def _put(bench: Bench, tenant: str, count: int = 1, priority: int = 100) -> list[JobId]:
+    return bench.put_many(count, tenant=tenant, fair=True, priority=priority)
+
+
+def _singly(bench: Bench, worker: Incarnation, count: int) -> list[ClaimedJob]:
+    """So many jobs, each claimed alone and ended at once."""
+    jobs: list[ClaimedJob] = []
+    for _ in range(count):
+        for job in bench.start(worker, 1, fair=True):
+            jobs.append(job)
+            bench.end(worker, ended(job, Event.complete))
+    return jobs
+
+
+def _tenants(jobs: list[ClaimedJob]) -> str:
+    return "".join(job.tenant for job in jobs)
+
+
+# Turns
+
+
+def tenants_are_served_in_turn(bench: Bench) -> None:
+    worker = _fair(bench)
+    for tenant in "abc":
+        _put(bench, tenant, 10)
+
+    order = _tenants(_singly(bench, worker, 12))
+
+    assert all(set(order[at : at + 3]) == set("abc") for at in range(10)), order
+
+
+def one_claim_of_many_serves_all_tenants_alike(bench: Bench) -> None:
+    worker = _fair(bench)
+    for tenant in "abc":
+        _put(bench, tenant, 10)
+
+    claimed = bench.start(worker, 9, fair=True)
+
+    assert Counter(_tenants(claimed)) == {"a": 3, "b": 3, "c": 3}
+
+
+def jobs_of_one_tenant_keep_their_order(bench: Bench) -> None:
+    worker = _fair(bench)
+    a, b = _put(bench, "a", 5), _put(bench, "b", 5)
+
+    jobs = _singly(bench, worker, 10)
+
+    assert [job.id for job in jobs if job.tenant == "a"] == a
+    assert [job.id for job in jobs if job.tenant == "b"] == b
+
+
+def one_tenant_alone_uses_everything(bench: Bench) -> None:
+    worker = _fair(bench)
+    ids = _put(bench, "a", 20)
+
+    assert bench.start_ids(worker, 8, fair=True) == ids[:8]
+    assert bench.start_ids(worker, 12, fair=True) == ids[8:]
+
+
+def what_one_tenant_does_not_use_the_others_may(bench: Bench) -> None:
+    worker = _fair(bench)
+    _put(bench, "a", 20)
+    (b,) = _put(bench, "b")
+
+    claimed = bench.start(worker, 10, fair=True)
+
+    assert len(claimed) == 10
+    assert b in [job.id for job in claimed]
+
+
+def the_flood_of_one_tenant_delays_another_by_one_round_at_most(bench: Bench) -> None:
+    worker = _fair(bench)
+    _put(bench, "a", 500)
+    _singly(bench, worker, 3)
+    _put(bench, "b", 1)
+    _put(bench, "c", 10)
+
+    order = _tenants(_singly(bench, worker, 33))
+
+    assert order.index("b") < 4
+    assert order[:33].count("c") == 10
+    assert len(order) == 33
+
+
+def a_tenant_that_comes_back_waits_for_its_turn(bench: Bench) -> None:
+    worker = _fair(bench)
+    _put(bench, "b", 5)
+    order = ""
+    for _ in range(5):
+        _put(bench, "a")
+        order += _tenants(_singly(bench, worker, 2))
+
+    assert order.count("a") == order.count("b") == 5
+
+
+def priority_chooses_within_a_tenant(bench: Bench) -> None:
+    worker = _fair(bench)
+    late, urgent = _put(bench, "a"), _put(bench, "a", priority=1)
+    _put(bench, "b", 2)
+
+    jobs = _singly(bench, worker, 4)
+
+    assert [job.id for job in jobs if job.tenant == "a"] == urgent + late
+
+
+def an_urgent_flood_of_one_tenant_starves_no_other(bench: Bench) -> None:
+    worker = _fair(bench)
+    _put(bench, "a", 50, priority=1)
+    _put(bench, "b", 3, priority=100)
+
+    assert _tenants(_singly(bench, worker, 6)).count("b") == 3
+
+
+def a_job_without_a_tenant_has_its_turn(bench: Bench) -> None:
+    worker = _fair(bench)
+    _put(bench, "a", 10)
+    nobody = _put(bench, "", 2)
+
+    assert {job.id for job in _singly(bench, worker, 4)} >= set(nobody)
+
+
+def retries_wait_with_their_tenant(bench: Bench) -> None:
+    worker = _fair(bench)
+    _put(bench, "a", 10)
+    (id,) = _put(bench, "b")
+    while (job := bench.start(worker, 1, fair=True)[0]).tenant != "b":
+        bench.end(worker, ended(job, Event.complete))
+    bench.end(worker, ended(job, Event.fail, delay=SECOND))
+    bench.pass_time(2 * SECOND)
+
+    assert id in [one.id for one in _singly(bench, worker, 2)]
+
+
+def a_queue_that_is_not_fair_is_first_in_first_out_for_all_tenants(bench: Bench) -> None:
+    worker = bench.worker()
+    ids = bench.put_all([new_job(tenant=tenant) for tenant in "aaabbcab"])
+
+    assert [bench.claim_one(worker).id for _ in ids] == ids
+
+
+# Fair or not, from one moment to the next
+
+
+def a_backlog_from_before_a_queue_was_fair_is_one_tenant(bench: Bench) -> None:
+    bench.declare(queues=[QueuePolicy("default")])
+    old = bench.put_all([new_job(tenant=tenant) for tenant in "abcabcabc"])
+    worker = _fair(bench)
+    new = _put(bench, "d", 3)
+
+    jobs = _singly(bench, worker, 12)
+
+    assert len(jobs) == 12
+    assert [job.id for job in jobs if job.id in old] == old
+    assert {job.id for job in jobs[:6]} >= set(new)
+
+
+def a_queue_that_is_fair_no_more_forgets_nobody(bench: Bench) -> None:
+    _fair(bench)
+    ids = _put(bench, "a", 3) + _put(bench, "b", 2)
+    bench.declare(queues=[QueuePolicy("default")])
+    bench.sweep()
+
+    assert sorted(bench.start_ids(bench.worker())) == ids
+
+
+# Bounds of tenants
+
+
+def a_tenant_runs_no_more_than_its_limit_allows(bench: Bench) -> None:
+    worker = _fair(bench, LimitPolicy("tenant:default", max_running=2))
+    a, b = _put(bench, "a", 5), _put(bench, "b", 1)
+
+    claimed = bench.start(worker, 10, fair=True)
+
+    assert sorted(job.id for job in claimed) == sorted(a[:2] + b)
+    assert bench.states(a[2:]) == [State.ready] * 3
+    assert bench.start_ids(bench.worker(), fair=True) == []
+    first = next(job for job in claimed if job.id == a[0])
+    assert bench.start_ids(worker, ends=[ended(first, Event.complete)], fair=True) == a[2:3]
+
+
+def the_limit_of_a_tenant_is_given_back_by_the_dead(bench: Bench) -> None:
+    worker = _fair(bench, LimitPolicy("tenant:default", max_running=1))
+    ids = _put(bench, "a", 2)
+    bench.start(worker, 10, fair=True)
+    bench.reap(worker)
+
+    assert bench.start_ids(bench.worker(), fair=True) == ids[1:]
+
+
+def a_tenant_starts_no_more_than_its_rate_allows(bench: Bench) -> None:
+    worker = _fair(bench, LimitPolicy("tenant:default", rate=Rate(10)))
+    a, b = _put(bench, "a", 2), _put(bench, "b", 2)
+
+    assert sorted(bench.start_ids(worker, fair=True)) == sorted([a[0], b[0]])
+    assert bench.start_ids(worker, fair=True) == []
+    bench.pass_time(11 * SECOND)
+    assert sorted(bench.start_ids(worker, fair=True)) == sorted([a[1], b[1]])
+
+
+def a_plan_bounds_one_tenant(bench: Bench) -> None:
+    worker = _fair(bench, LimitPolicy("tenant:default", max_running=1))
+    plan = TenantPlan("a", max_running=3)
+    bench.store.control.set_plan(plan, "ann", "sold")
+    a, b = _put(bench, "a", 5), _put(bench, "b", 5)
+
+    assert bench.store.control.plans() == [plan]
+    assert sorted(bench.start_ids(worker, fair=True)) == sorted(a[:3] + b[:1])
+
+
+def a_changed_plan_holds_from_then_on(bench: Bench) -> None:
+    worker = _fair(bench)
+    bench.store.control.set_plan(TenantPlan("a", max_running=1), "ann", "trial")
+    a = _put(bench, "a", 5)
+    assert bench.start_ids(worker, fair=True) == a[:1]
+
+    bench.store.control.set_plan(TenantPlan("a", max_running=3), "ann", "sold")
+
+    assert bench.start_ids(worker, fair=True) == a[1:3]
+    assert [plan.max_running for plan in bench.store.control.plans()] == [3]
+
+
+def a_plan_counts_in_each_queue_by_itself(bench: Bench) -> None:
+    other = QueuePolicy("other", fair=True)
+    bench.declare(queues=[FAIR, other])
+    bench.store.control.set_plan(TenantPlan("a", max_running=1), "ann", "trial")
+    worker = bench.worker()
+    here = _put(bench, "a", 2)
+    there = bench.put_many(2, tenant="a", fair=True, queue="other")
+
+    claimed = bench.start_ids(worker, queues=("default", "other"), fair=True)
+
+    assert claimed == [here[0], there[0]]
+
+
+def tenants_are_served_by_their_weight(bench: Bench) -> None:
+    worker = _fair(bench)
+    bench.store.control.set_plan(TenantPlan("a", weight=3), "ann", "sold")
+    for tenant in "ab":
+        _put(bench, tenant, 60)
+
+    assert 28 <= _tenants(_singly(bench, worker, 40)).count("a") <= 33
+
+
+def tenants_are_served_by_their_weight_in_claims_of_many(bench: Bench) -> None:
+    worker = _fair(bench)
+    bench.store.control.set_plan(TenantPlan("a", weight=3), "ann", "sold")
+    for tenant in "ab":
+        _put(bench, tenant, 100)
+    served: Counter[str] = Counter()
+    for _ in range(12):
+        jobs = bench.start(worker, 8, fair=True)
+        served.update(job.tenant for job in jobs)
+        bench.end(worker, *(ended(job, Event.complete) for job in jobs))
+
+    assert 62 <= served["a"] <= 84, served
+
+
+def reserved_slots_are_for_tenants_of_which_nothing_runs(bench: Bench) -> None:
+    worker = _fair(bench)
+    a = _put(bench, "a", 10)
+    assert bench.start_ids(worker, 1, fair=True) == a[:1]
+
+    assert bench.start_ids(worker, 3, fair=True, reserved=1) == a[1:3]
+
+    (b,) = _put(bench, "b", 1)
+    assert bench.start_ids(worker, 1, fair=True, reserved=1) == [b]
+    assert bench.start_ids(worker, 1, fair=True, reserved=1) == []
+    assert bench.start_ids(worker, 1, fair=True) == a[3:4]
+
+
+# Age
+
+
+def the_oldest_is_served_beside_a_stream_of_urgent_ones(bench: Bench) -> None:
+    worker = bench.worker()
+    old = bench.put(priority=100)
+    for _ in range(16):
+        bench.put_many(2, priority=1)
+        job = bench.claim_one(worker)
+        bench.end(worker, ended(job, Event.complete))
+
+    assert bench.state(old) is State.completed
+
+
+def the_oldest_is_served_with_each_batch(bench: Bench) -> None:
+    worker = bench.worker()
+    old = bench.put_many(3, priority=100)
+    bench.put_many(100, priority=1)
+    claimed = [job for _ in range(3) for job in bench.claim(worker, 16)]
+
+    assert {job.id for job in claimed} >= set(old)
+    assert sum(job.priority == 1 for job in claimed) >= 40
+
+
+def the_oldest_of_a_tenant_is_served_beside_its_urgent_ones(bench: Bench) -> None:
+    worker = _fair(bench)
+    (old,) = _put(bench, "a")
+    _put(bench, "a", 50, priority=1)
+    _put(bench, "b", 50, priority=1)
+
+    jobs = _singly(bench, worker, 40)
+
+    assert old in [job.id for job in jobs]
+    assert _tenants(jobs).count("b") == 20
+
+
+def most_go_by_priority(bench: Bench) -> None:
+    worker = bench.worker()
+    bench.put_many(40, priority=100)
+    bench.put_many(40, priority=1)
+
+    claimed = [bench.claim_one(worker) for _ in range(32)]
+
+    assert sum(job.priority == 1 for job in claimed) >= 28
