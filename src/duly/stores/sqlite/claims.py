@@ -193,7 +193,7 @@ class Claim:
             turn = Round(self._session, self._admission.limits, self._memory.turns, claim, lane)
             taken = turn.serve(most, partial(self._take_tenant, lane, uses))
             self._admission.wait_until(turn.opens_at)
-            self._left_off = self._left_off or turn.left_off
+            self._left_off = self._left_off or (turn.left_off and taken < most)
         if taken == most < wanted and self._session.row("select_lane_waits", queue=lane) is not None:
             for use in uses:
                 self._admission.wait_until(use.opens_at(self._session.now))
@@ -205,7 +205,7 @@ class Claim:
     def _take_lane(self, lane: int, tenant: int, most: int, uses: list[Use]) -> int:
         """At most so many of a lane, which take these limits, too: the oldest for a share, then as they stand."""
         first, taken = len(self._taken), 0
-        if not self._request.suspects and (aged := self._memory.given.aged(lane, most)):
+        if not self._request.suspects and (aged := self._memory.given.aged(lane, tenant, most)):
             rows = oldest(self._session, lane, tenant, aged)
             met = 0
             for row in rows:
@@ -215,7 +215,7 @@ class Claim:
                 taken += self._keep(row, most - taken)
             self._session.tuples("delete_ready", [(row[0],) for row in rows[:met]])
         taken += self._take_heads(lane, tenant, most - taken)
-        self._memory.given.add(lane, taken)
+        self._memory.given.add(lane, tenant, taken)
         for row in self._taken[first:] if uses else ():
             for use in uses:
                 self._admission.limits.start(use, row[0], counted=bool(tenant))

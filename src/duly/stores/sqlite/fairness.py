@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from duly.core.control import plan_limit, tenant_limit
 from duly.core.job import QueueClaim
-from duly.stores.sqlite.bounds import Bound, rated
+from duly.stores.sqlite.bounds import Bound
 from duly.stores.sqlite.limiting import Limits
 from duly.stores.sqlite.session import Session
-from duly.stores.sqlite.usage import Use
+from duly.stores.sqlite.usage import Use, plan_of
 
 _FIRST: Final = -(2**63)
 _CHUNK: Final = 256
@@ -68,28 +68,28 @@ class Round:
         """How many may still go to tenants of which something runs."""
         self.opens_at: int | None = None
         """The earliest time at which a rate lets one of the tenants go on that were jumped over."""
-
         self.left_off = False
         """Not all tenants were looked at."""
         self._looked_at = 0
 
     def serve(self, wanted: int, take: Take) -> int:
         """Take so many, if there are: how many there were."""
-        taken = 0
+        taken = share = 0
         gave = True
         while taken < wanted and gave:
             gave = False
             for tenants in self._circle(wanted - taken):
-                served = self._serve(tenants, wanted - taken, take)
+                share = share or max(1, wanted // sum(tenant.weight for tenant in tenants))
+                served = self._serve(tenants, share, wanted - taken, take)
                 taken += served
                 gave = gave or served > 0
                 if taken >= wanted:
                     break
         return taken
 
-    def _serve(self, tenants: list[Tenant], wanted: int, take: Take) -> int:
+    def _serve(self, tenants: list[Tenant], share: int, wanted: int, take: Take) -> int:
         """Each of them once."""
-        share, taken = max(1, wanted // len(tenants)), 0
+        taken = 0
         for tenant in tenants:
             last = self._turns.last(self._lane)
             quantum = last.left if last.left and last.tenant == tenant.key else share * tenant.weight
@@ -117,36 +117,49 @@ class Round:
         return tenant.use.allowance(self._session.now)
 
     def _circle(self, wanted: int) -> Iterator[list[Tenant]]:
-        """The tenants that may run something, once round from the last one served, some at a time."""
+        """The tenants that may run something, once round from the last one served: as many as are wanted, then more."""
         last = self._turns.last(self._lane)
         # Its turn may not be over yet.
         after = last.tenant - 1 if last.left else last.tenant
-        most = min(wanted, _CHUNK)
+        ready: list[Tenant] = []
+        for tenant in self._round(after, min(wanted, _CHUNK)):
+            if self._may(tenant):
+                ready.append(tenant)
+            if len(ready) >= wanted:
+                yield ready
+                ready = []
+        if ready:
+            yield ready
+
+    def _round(self, after: int, most: int) -> Iterator[Tenant]:
+        """All tenants with ready jobs, beginning behind one of them; bounded."""
         for start, end in ((after, None), (_FIRST, after)):
-            at = start
-            while True:
+            at, more = start, True
+            while more:
                 found = self._tenants(at, most)
-                seen = [tenant for tenant in found if end is None or tenant.key <= end]
-                if seen and (ready := [tenant for tenant in seen if self._may(tenant)]):
-                    yield ready
-                if len(found) < most or len(seen) < len(found):
-                    break
-                at, most = found[-1].key, min(2 * most, _CHUNK)
+                more = len(found) == most
+                most = min(2 * most, _CHUNK)
+                for tenant in found:
+                    if end is not None and tenant.key > end:
+                        return
+                    yield tenant
                 self._looked_at += len(found)
                 if self._looked_at >= _MOST_SEEN:
                     self.left_off = True
-                    self._turns.keep(self._lane, Turn(at, 0))
+                    self._turns.keep(self._lane, Turn(found[-1].key, 0))
                     return
+                if found:
+                    at = found[-1].key
 
     def _tenants(self, after: int, most: int) -> list[Tenant]:
         now, queue = self._session.now, self._claim.queue
         policy = tenant_limit(queue)
         rows = self._session.rows("select_lane_tenants", queue=self._lane, after=after, most=most)
         named: list[tuple[str, Bound]] = []
-        for key, name, planned, weight, max_running, interval, burst in rows:
+        for key, name, planned, *plan_row in rows:
             if not key:
                 continue
-            plan = Bound(max_running, *rated(interval, burst), weight=weight) if planned else None
+            plan = plan_of(tuple(plan_row)) if planned else None
             names = (tenant_limit(queue, name), plan_limit(name), policy)
             named.append((names[0], self._limits.bounds.bound(*names, now=now, declared=plan)))
         uses = iter(self._limits.of(named))

@@ -89,7 +89,7 @@ def first_of(session: Session, key: int, policy: str) -> int | None:
 
 def give_back(session: Session, incarnation: int, ids: str) -> None:
     """Attempts have ended: delete what they hold, and let go on whom that held back. `ids`: as JSON."""
-    keys = [key for (key,) in session.rows("select_holds", ids=ids, incarnation=incarnation)]
+    keys = [*{key for (key,) in session.rows("select_holds", ids=ids, incarnation=incarnation)}]
     if keys:
         session.run("delete_holds", ids=ids, incarnation=incarnation)
         freed(session, keys)

@@ -7,12 +7,16 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import Final, NamedTuple
 
+from duly.core.control import BreakerState, plan_limit
 from duly.core.names import key_of
-from duly.stores.sqlite.bounds import Bound, Bounds
+from duly.stores.sqlite.bounds import Bound, Bounds, rated
 from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.transport import ids_text
 
 _MANY: Final = 1_000_000
+_LOCK: Final = "lock:"
+_TENANT: Final = "tenant:"
+ONE: Final = Bound(1)
 
 
 class Refusal(NamedTuple):
@@ -25,7 +29,7 @@ class Use:
     """A limit and what holds it. Times are microseconds."""
 
     __slots__ = (
-        "_held_until", "_state", "_tat", "_until", "bound", "changed", "forced", "key", "name", "next_at",
+        "_state", "_tat", "bound", "changed", "forced", "held_until", "key", "name", "next_at", "open_until",
         "running", "stored",
     )  # fmt: skip
 
@@ -34,11 +38,12 @@ class Use:
         self.key = key_of(name)
         self.bound = bound
         self._tat: int = row[0]
-        self._held_until: int | None = row[1]
+        self.held_until: int | None = row[1]
         self.next_at: int | None = row[2]
         self._state: str | None = row[3]
-        self._until: int | None = row[4]
-        self.forced: str | None = row[5]
+        self.open_until: int | None = row[4]
+        self.forced: BreakerState | None = row[5]
+        """Set by hand."""
         self.running: int = row[6]
         self.stored = bool(row[7])
         """Whether it has a row, which names it."""
@@ -51,10 +56,10 @@ class Use:
 
     def refusal(self, now: int, *, reserved: bool = False) -> Refusal | None:
         """Why one more may not start now; `reserved`: for a job that has its place already."""
-        if self._held_until is not None and self._held_until > now:
-            return Refusal(self._held_until)
-        if self.is_open(now):
-            return Refusal(None if self.forced == "open" else self._until)
+        if self.held_until is not None and self.held_until > now:
+            return Refusal(self.held_until)
+        if self.breaker(now) == "open":
+            return Refusal(None if self.forced else self.open_until)
         cap = self._cap(now)
         if cap is not None and self.running - reserved >= cap:
             return Refusal(None)
@@ -98,25 +103,23 @@ class Use:
             self.next_at = at
             self.changed = True
 
-    def is_open(self, now: int) -> bool:
-        """Whether its breaker lets nothing through."""
+    def breaker(self, now: int) -> BreakerState | None:
+        """How its breaker stands; None without one."""
+        if self.bound.breaker is None:
+            return None
         if self.forced is not None:
-            return self.forced == "open"
-        return self._tripped and self._until is not None and self._until > now
+            return self.forced
+        if self._state != "open":
+            return "closed"
+        return "half-open" if self.open_until is None or self.open_until <= now else "open"
 
     def row(self) -> Row:
         return (self.key, self.name, self._tat, self.next_at)
 
-    @property
-    def _tripped(self) -> bool:
-        return self.bound.breaker is not None and self._state == "open"
-
     def _cap(self, now: int) -> int | None:
         cap = self.bound.max_running
-        if self.forced is None and self._tripped and not self.is_open(now):
-            # Half-open: one tries.
-            return 1 if cap is None else min(1, cap)
-        return cap
+        # One tries.
+        return 1 if self.breaker(now) == "half-open" else cap
 
     def _allowed_at(self, now: int, count: int) -> float:
         """When the rate lets so many have started."""
@@ -129,14 +132,34 @@ class Use:
 def uses_of(session: Session, bounds: Iterable[tuple[str, Bound]]) -> list[Use]:
     """Limits as they stand, by their instances' names and what bounds them, in the order given."""
     named = [*bounds]
-    rows = session.rows("select_limit_state", keys=ids_text([key_of(name) for name, _ in named]))
+    rows = session.rows(
+        "select_limit_state", keys=ids_text([key_of(name) for name, _ in named]), now=session.now
+    )
     return [Use(name, bound, row) for (name, bound), row in zip(named, rows, strict=True)]
 
 
 def use_of(session: Session, bounds: Bounds, name: str) -> Use:
-    """The instance of a limit that is no tenant's."""
-    (use,) = uses_of(session, [(name, bounds.of(name, session.now))])
+    """An instance of any limit, by its name alone."""
+    (use,) = uses_of(session, [(name, bound_of(session, bounds, name))])
     return use
+
+
+def bound_of(session: Session, bounds: Bounds, name: str) -> Bound:
+    """What bounds an instance of any limit now, by its name alone."""
+    policy, is_instance, tenant = name.partition("=")
+    if name.startswith(_LOCK):
+        return bounds.bound(name, now=session.now, declared=ONE)
+    if not name.startswith(_TENANT) or not is_instance:
+        return bounds.of(name, session.now)
+    row = session.row("select_plan", name=tenant)
+    plan = None if row is None else plan_of(row)
+    return bounds.bound(name, plan_limit(tenant), policy, now=session.now, declared=plan)
+
+
+def plan_of(row: Row) -> Bound:
+    """From (weight, max_running, interval, burst) of a tenant."""
+    weight, max_running, interval, burst = row
+    return Bound(max_running, *rated(interval, burst), weight=weight)
 
 
 def keep(session: Session, uses: Iterable[Use]) -> None:
