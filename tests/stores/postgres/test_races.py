@@ -124,7 +124,7 @@ def test_an_end_beside_an_extension_of_the_same_attempt_is_applied(store: Postgr
         )
         ending.start()
         # It has chosen the row as it was, and finds it moved when the extension commits.
-        wait_until(lambda: waits_for_lock(watcher, "exchange_2"), what="the end waits for the extension")
+        wait_until(lambda: waits_for_lock(watcher, "exchange_3"), what="the end waits for the extension")
         extending.commit()
         ending.join()
 

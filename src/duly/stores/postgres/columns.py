@@ -18,13 +18,16 @@ from duly.stores.postgres.arrays import Blobs, Doubles, Longs, moments, texts, w
 T = TypeVar("T")
 
 _STEPS: Final = 32
+_FOLLOWS: Final = 512
+ADMITTED: Final = 1024
+"""Bit of a claimed row's extras: it was set aside by the scan of its lane, and then let through."""
 
 # Beyond this PostgreSQL's timestamps end; the functions cap moments at the year 9999.
 _LONGEST: Final = 250_000 * 365.25 * 86_400
 
 _SPECIAL: Final = (
     "delay", "run_at", "expires", "tags", "holder", "idempotency", "unique", "version", "then", "on_dead", "trigger",
-    "blobs",
+    "blobs", "ordering_key", "fair",
 )  # fmt: skip
 _special: Final = attrgetter(*_SPECIAL)
 _NOTHING_SPECIAL: Final = _special(NewJob("", "", b""))
@@ -202,13 +205,14 @@ NO_CLAIM: Final[dict[str, Any]] = {
         ("queues", "lanes", "caps", "sweeps", "unparked", "jump_lanes", "jump_from", "jump_pos", "jump_to")
     ),
     "most": 0,
+    "chain": 1,
 }
 
 
 def claimed_job(row: Sequence[Any], queues: Sequence[str], claimed_at: datetime) -> ClaimedJob:
     """A row without a kind. `queues` are those of the request, in its order."""
     _, place, id, run, priority, _, counts, attempts, timeout, enqueued_at, task, tenant, tags, *rest = row
-    correlation_id, args, extras, trigger = rest
+    correlation_id, args, extras, trigger, ordering_key = rest
     return ClaimedJob(
         id,
         run,
@@ -226,6 +230,8 @@ def claimed_job(row: Sequence[Any], queues: Sequence[str], claimed_at: datetime)
         claimed_at,
         trigger,
         extras & _STEPS != 0,
+        ordering_key,
+        extras & _FOLLOWS != 0,
     )
 
 

@@ -158,6 +158,7 @@ def _claim(request: ClaimRequest, lanes: list[int], marks: Marks) -> dict[str, A
         "caps": words([claim.most for claim in request.queues]),
         "sweeps": words([marks.lane(lane).sweep_due(now) for lane in lanes]),
         "most": request.most,
+        "chain": 1 if request.suspects else request.chain,
         "unparked": words([columns.queue_key(task) for task in request.unparked])
         if request.unparked
         else None,
@@ -170,8 +171,8 @@ def _claim(request: ClaimRequest, lanes: list[int], marks: Marks) -> dict[str, A
 
 def _exchange(ended: Sequence[Ended], request: ClaimRequest | None, rows: list[Row]) -> Exchange:
     lost = {(row[2], row[3]) for row in rows if row[0] == "lost"}
-    told = next((row[9] for row in rows if row[0] in {"lane", "now"}), None)
-    claimed_at = columns.utc_or_none(told)
+    told = next((row for row in rows if row[0] == "now"), None)
+    claimed_at = columns.utc_or_none(told[9]) if told else None
     queues = [claim.queue for claim in request.queues] if request else []
     return Exchange(
         acked=frozenset((end.id, end.run) for end in ended if (end.id, end.run) not in lost),
@@ -179,4 +180,5 @@ def _exchange(ended: Sequence[Ended], request: ClaimRequest | None, rows: list[R
         if claimed_at
         else (),
         wishes=tuple(JobId(row[2]) for row in rows if row[0] == "wish"),
+        again=told[8] if told else None,
     )

@@ -88,6 +88,9 @@ class PostgresSchema:
             "schedules": [schedule.name for schedule, _ in schedules],
             "definitions": specs.definitions(schedule for schedule, _ in schedules),
             "first": [first for _, first in schedules],
+            "bounds": specs.bounds(queues),
+            "limits": specs.limits(registration.limits),
+            "task_limits": specs.task_limits(registration.task_limits),
             "now": self._database.now(),
         }
         return bool(self._database.call("declare_release", parameters)[0][0])

@@ -1,4 +1,4 @@
-"""Jobs and schedules as JSON, the form in which functions of the schema take and keep what a job carries beside itself.
+"""Jobs, schedules and bounds as JSON, the form in which functions of the schema take and keep what has many parts.
 
 Knows no SQL. Arguments stand in it as text, with RESULT_MARK where a follow-up wants its parent's result.
 """
@@ -9,8 +9,9 @@ from typing import Any, Final, cast
 
 from msgspec import json
 
+from duly.core.control import BreakerPolicy, LimitPolicy, TaskLimit
 from duly.core.job import NewJob, UniqueKey
-from duly.core.registration import CatchUp, Overlap, Schedule
+from duly.core.registration import CatchUp, Overlap, QueuePolicy, Schedule
 from duly.stores.postgres.columns import seconds
 
 Spec = dict[str, Any]
@@ -28,6 +29,8 @@ def is_rich(job: NewJob) -> bool:
         or job.trigger
         or job.blobs
         or job.version is not None
+        or job.ordering_key is not None
+        or (job.fair and job.tenant)
     )
 
 
@@ -57,6 +60,9 @@ def _spec(job: NewJob) -> Spec:
         "on_dead": [_whole(follow) for follow in job.on_dead] or None,
         "trigger": job.trigger,
         "blobs": job.blobs or None,
+        "ordering_key": job.ordering_key,
+        "serialise": (job.serialise and job.ordering_key is not None) or None,
+        "fair": job.fair or None,
         # A blob must stay for the follow-ups that this job may still enqueue.
         "refs": refs or None,
     }
@@ -99,6 +105,9 @@ def _job(spec: Spec) -> NewJob:
         on_dead=tuple(_job(follow) for follow in spec.get("on_dead", ())),
         trigger=spec.get("trigger"),
         blobs=tuple(spec.get("blobs", ())),
+        ordering_key=spec.get("ordering_key"),
+        serialise=spec.get("serialise", False),
+        fair=spec.get("fair", False),
     )
 
 
@@ -140,3 +149,53 @@ def schedule(name: str, text: str) -> Schedule:
         catch_up=cast(CatchUp, found["catch_up"]),
         overlap=cast(Overlap, found["overlap"]),
     )
+
+
+def bounds(queues: Iterable[QueuePolicy]) -> str:
+    """What is declared of queues beside owner and retention."""
+    return json.encode(
+        [
+            {
+                "name": queue.name,
+                "fair": queue.fair,
+                "ordering": queue.ordering,
+                "serialise": queue.serialise,
+                "wait_target": seconds(queue.wait_target),
+                "max_depth": queue.max_depth,
+                "max_age": seconds(queue.max_age),
+                "when_full": queue.when_full,
+                "importance": queue.importance,
+            }
+            for queue in queues
+        ]
+    ).decode()
+
+
+def limits(policies: Iterable[LimitPolicy]) -> str:
+    return json.encode(
+        [
+            {
+                "name": policy.name,
+                "max_running": policy.max_running,
+                "interval": policy.rate and policy.rate.interval,
+                "burst": policy.rate and policy.rate.burst,
+                "breaker": policy.breaker and _breaker(policy.breaker),
+            }
+            for policy in policies
+        ]
+    ).decode()
+
+
+def _breaker(policy: BreakerPolicy) -> Spec:
+    return {
+        "failures": policy.failures,
+        "min_calls": policy.min_calls,
+        "window": policy.window.total_seconds(),
+        "cool_down": policy.cool_down.total_seconds(),
+    }
+
+
+def task_limits(taken: Iterable[TaskLimit]) -> str:
+    return json.encode(
+        [{"task": limit.task, "policy": limit.policy, "argument": limit.argument} for limit in taken]
+    ).decode()

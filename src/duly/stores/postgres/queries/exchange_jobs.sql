@@ -1,7 +1,7 @@
--- Apply ends and claim more. Lock, index: exchange_2. Differs: one function call here, several statements in SQLite.
+-- Apply ends and claim more. Lock, index: exchange_3. Differs: one function call here, several statements in SQLite.
 select kind, place, id, run, priority, pos, counts, attempts, timeout, enqueued_at, task, tenant, tags, correlation_id, args,
-       extras, trigger
-  from {schema}.exchange_2(
+       extras, trigger, ordering_key
+  from {schema}.exchange_3(
     p_incarnation => %(incarnation)s::bigint, p_done_ids => %(done_ids)s::bigint[],
     p_done_elapsed => %(done_elapsed)s::float8[], p_done_results => %(done_results)s::bytea[],
     p_ids => %(ids)s::bigint[], p_runs => %(runs)s::int[], p_events => %(events)s::text[], p_states => %(states)s::text[],
@@ -15,4 +15,5 @@ select kind, place, id, run, priority, pos, counts, attempts, timeout, enqueued_
     p_queues => %(queues)s::text[], p_lanes => %(lanes)s::bigint[], p_caps => %(caps)s::int[], p_sweeps => %(sweeps)s::boolean[],
     p_most => %(most)s::int, p_unparked => %(unparked)s::bigint[], p_jump_lanes => %(jump_lanes)s::bigint[],
     p_jump_from => %(jump_from)s::int[], p_jump_pos => %(jump_pos)s::bigint[], p_jump_to => %(jump_to)s::bigint[],
+    p_chain => %(chain)s::int,
     p_own => %(own)s, p_now => %(now)s::timestamptz)

@@ -1,3 +1,3 @@
--- One round of upkeep. Lock, index: sweep_2. Differs: none.
+-- One round of upkeep. Lock, index: sweep_3. Differs: none.
 select ran, expired, orphans, overdue, abandoned, unparked
-  from {schema}.sweep_2(%(unknown_after)s::float8, %(poison)s::int, %(grace)s::float8, %(now)s::timestamptz)
+  from {schema}.sweep_3(%(unknown_after)s::float8, %(poison)s::int, %(grace)s::float8, %(now)s::timestamptz)

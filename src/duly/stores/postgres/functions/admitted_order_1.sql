@@ -1,0 +1,33 @@
+-- These blocked jobs in the order in which they are looked at: by priority and position, each head with its followers behind
+-- it; with what it waits behind and the limits that it takes. lead is the head that a follower follows.
+-- Lock: none. Index: blocked_pkey, job_pkey. Differs: none.
+create function {schema}.admitted_order_1(
+    p_ids bigint[], p_heads bigint[], p_followers bigint[], p_takers bigint[], p_limits bigint[])
+returns table (
+    id bigint, ordering bigint, lead bigint, open boolean, cause int, gate bigint, queue bigint, since timestamptz,
+    limits bigint[])
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    return query
+    with begun as materialized (
+        select b.id, b.priority, b.pos, b.cause::int, b.gate, b.queue, b.since, j.ordering, f.follower,
+               j.ordering is null or b.id = any(p_heads) as head
+          from (select u.id, false as follower from unnest(p_ids) as u (id) where (u.id = any(p_followers)) is not true
+                 union all
+                select u.id, true from unnest(p_followers) as u (id)) f
+         cross join lateral (
+            select b.id, b.priority, b.pos, b.cause, b.gate, b.queue, b.since from blocked b where b.id = f.id offset 0) b
+         cross join lateral (
+            select case when j.extras & 64 <> 0 then j.ordering end as ordering from job j where j.id = f.id offset 0) j
+    )
+    select b.id, b.ordering, case when b.follower then h.id end, b.follower or coalesce(b.head, false), b.cause, b.gate, b.queue,
+           b.since,
+           case when p_takers is not null
+                then array(select l.key from unnest(p_takers, p_limits) as l (id, key) where l.id = b.id order by l.key) end
+      from begun b
+      left join lateral (
+        select h.id, h.priority, h.pos from begun h where b.follower and h.head and h.ordering = b.ordering limit 1) h on true
+     order by coalesce(h.priority, b.priority), coalesce(h.pos, b.pos), b.follower, b.id;
+end
+$$;

@@ -1,0 +1,68 @@
+-- Finds what nobody would look at again: holds of nobody, jobs that wait behind what no longer holds them back, and states of
+-- limits that are out of use.
+-- Lock: hold and limit_state rows FOR UPDATE SKIP LOCKED. Index: hold whole, claimed_id, blocked_gate, limit_state_pkey and
+-- those of the parts. Differs: none.
+create function {schema}.heal_limits_1(p_now timestamptz) returns void
+language plpgsql as $$
+declare
+    v_freed bigint[];
+    v_gates bigint[];
+    v_last bigint;
+    v_walked int;
+    v_idle bigint[];
+begin
+    with gone as (
+        delete from hold where ctid = any(array(
+            select h.ctid from hold h
+             where h.until <= p_now
+                or h.until is null and h.incarnation <> 0
+                   and not exists (select 1 from claimed c where c.incarnation = h.incarnation and c.id = h.id)
+                or h.until is null and h.incarnation = 0 and not exists (select 1 from blocked b where b.id = h.id)
+             limit 5000 for update skip locked))
+        returning key
+    )
+    select array_agg(distinct g.key) into v_freed from gone g;
+    select array_agg(g.gate), max(g.gate) into v_gates, v_last from waited_gates_1(coalesce(
+        (select s.position from sweep s where s.name = 'gates'), -9223372036854775808)) g;
+    insert into sweep (name, last_at, position)
+    values ('gates', p_now, case when cardinality(v_gates) >= 990 then v_last else -9223372036854775808 end)
+        on conflict (name) do update set last_at = excluded.last_at, position = excluded.position;
+    insert into released (due, kind, key)
+    select '-infinity'::timestamptz, 2, u.key from unnest(v_freed) as u (key)
+     union
+    select '-infinity'::timestamptz, case b.cause when 3 then 1 else 2 end, u.gate from unnest(v_gates) as u (gate) cross join lateral (
+        select b.cause from blocked b where b.gate = u.gate order by b.gate, b.priority, b.pos limit 1) b
+     where case b.cause
+           when 3 then not exists (select 1 from key_head h where h.key = u.gate)
+           else exists (select 1 from open_limits_1(array[u.gate], p_now) o
+                         where coalesce(o.free > 0, true) and o.closed_until is null
+                           and coalesce(greatest(o.tat, p_now) - (o.burst - 1) * o.pace <= p_now, true)) end;
+    if found then
+        perform ring_1();
+    end if;
+    -- Behind what has no state any more nothing waits.
+    perform unblock_1(array(
+        select b.id from unnest(v_gates) as u (gate) cross join lateral (
+            select b.id from blocked b where b.gate = u.gate and b.cause = 4
+             order by b.gate, b.priority, b.pos limit 500 for update skip locked) b
+         where not exists (select 1 from limit_state s where s.key = u.gate)), p_now);
+    select array_agg(w.key) filter (where w.idle), max(w.key), count(*) into v_idle, v_last, v_walked
+      from (select s.key, coalesce(s.tat <= p_now, true) and coalesce(s.held_until <= p_now, true) and s.forced is null
+                          and coalesce(s.breaker_state = 'closed' and s.calls = 0, true)
+                          and not exists (select 1 from hold h where h.key = s.key)
+                          and not exists (select 1 from blocked b where b.gate = s.key) as idle
+              from limit_state s
+             where s.key > coalesce((select w.position from sweep w where w.name = 'limits'), -9223372036854775808)
+             order by s.key limit 1000) w;
+    insert into sweep (name, last_at, position)
+    values ('limits', p_now, case when v_walked = 1000 then v_last else -9223372036854775808 end)
+        on conflict (name) do update set last_at = excluded.last_at, position = excluded.position;
+    if v_idle is not null then
+        v_idle := array(select x.key from unnest(v_idle) as u (key) cross join lateral (
+            select s.key from limit_state s where s.key = u.key for update skip locked) x);
+        delete from limit_state s where s.key = any(v_idle) and not exists (select 1 from hold h where h.key = s.key)
+           and not exists (select 1 from blocked b where b.gate = s.key) and coalesce(s.tat <= p_now, true)
+           and coalesce(s.held_until <= p_now, true) and s.forced is null;
+    end if;
+end
+$$;

@@ -1,0 +1,19 @@
+-- The limits that these jobs take, by job and key: of their tasks, and one for each value of an argument that has some. A value
+-- that is missing or null takes none.
+-- Lock: none. Index: job_pkey, task_limit_pkey. Differs: SQLite reads the arguments in Python.
+create function {schema}.limits_of_1(p_ids bigint[]) returns table (id bigint, key bigint, name text, policy bigint)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    return query
+    select u.id, case when n.name = l.name then l.policy else key_of_1(n.name) end, n.name, l.policy
+      from unnest(p_ids) as u (id)
+     cross join lateral (select j.task_key, j.args from job j where j.id = u.id offset 0) j
+     cross join lateral (
+        select t.policy, t.name, t.argument from task_limit t where t.task = j.task_key offset 0) l
+     cross join lateral (
+        select case when l.argument is null then l.name else l.name || '=' || argument_1(j.args, l.argument) end as name
+        offset 0) n
+     where n.name is not null order by 1, 2;
+end
+$$;

@@ -1,0 +1,284 @@
+-- What bounds jobs beside their place in a queue: ordering keys, limits, fair tenants, overrides.
+-- Lock: `job`, `ready`, `scheduled`, `blocked`, `queue` for an instant. New columns have a default, so that a worker of the
+-- previous release goes on; at the end, what its functions call is put in terms of the new ones, so that it keeps orders and
+-- caps, too.
+-- Differs: SQLite has one writer, so that no release of a key or a limit is left to somebody else there.
+-- More bits of extras: 64 ordering key, 256 holds of limits (claims only).
+
+-- Ordering keys, limits and tenants.
+
+alter table {schema}.job
+    add column ordering_key text,
+    -- The keys of (queue, tenant, ordering key) and, in a fair queue, of the tenant.
+    add column ordering bigint,
+    add column tenant_key bigint;
+
+-- Since when it has waited for a limit, through every try.
+alter table {schema}.ready add column limited_at timestamptz;
+
+alter table {schema}.scheduled add column tenant bigint not null default 0;
+
+alter table {schema}.blocked
+    add column tenant bigint not null default 0,
+    -- What it waits behind: the key of an ordering key or a limit; 0 for causes 1 and 2.
+    add column gate bigint not null default 0,
+    drop constraint blocked_cause_check,
+    -- 3: behind the head of its ordering key; 4: behind a limit.
+    add constraint blocked_cause_check check (cause between 1 and 4);
+create index blocked_gate on {schema}.blocked (gate, priority, pos);
+
+alter table {schema}.queue
+    add column fair boolean not null default false,
+    add column ordering text not null default 'wait',
+    add column serialise boolean not null default false,
+    add column wait_target interval,
+    add column max_depth int,
+    add column max_age interval,
+    add column when_full text not null default 'reject',
+    add column importance int not null default 100;
+create index queue_key on {schema}.queue (key);
+
+-- Every live job of an ordering key, and a dead one while it keeps its key. The order of a key is the order of ids.
+create table {schema}.keyed (
+    key bigint not null,
+    id bigint not null,
+    -- It has died under the policy pause_key, and its key's head has not been told yet.
+    paused boolean not null default false,
+    primary key (key, id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+
+create table {schema}.key_head (
+    key bigint primary key,
+    id bigint,
+    queue bigint not null,
+    paused boolean not null default false,
+    since timestamptz not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+
+create table {schema}.limit_policy (
+    key bigint primary key,
+    name text not null unique,
+    max_running int,
+    -- Seconds between two starts.
+    interval float8,
+    burst int,
+    weight int,
+    breaker jsonb,
+    origin text not null,
+    -- The queue whose lane it bounds; NULL for limits of jobs.
+    queue text
+);
+create index limit_policy_queue on {schema}.limit_policy (queue);
+
+create table {schema}.task_limit (
+    task bigint not null,
+    policy bigint not null,
+    name text not null,
+    argument text,
+    primary key (task, policy)
+);
+
+create table {schema}.limit_state (
+    key bigint primary key,
+    name text not null,
+    -- The policy that it is an instance of; its own key where it is the only one.
+    policy bigint not null,
+    tat timestamptz,
+    held_until timestamptz,
+    next_at timestamptz,
+    breaker_state text,
+    breaker_until timestamptz,
+    calls bigint not null default 0,
+    failures bigint not null default 0,
+    window_at timestamptz,
+    forced text
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+
+-- One row per limit and running job. Incarnation 0: kept for a blocked job that is out of patience, or taken by no job.
+create table {schema}.hold (
+    key bigint not null,
+    id bigint not null,
+    incarnation bigint not null,
+    until timestamptz,
+    primary key (key, id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+create index hold_id on {schema}.hold (id);
+
+-- What somebody must look at again, now (due is -infinity) or from a time on: an ordering key (kind 1) or a limit (2) that was
+-- freed or opens then.
+create table {schema}.released (
+    due timestamptz not null,
+    number bigint generated always as identity,
+    kind smallint not null,
+    key bigint not null,
+    primary key (due, number)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_insert_threshold = -1,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+
+create table {schema}.tenant (
+    key bigint not null unique,
+    name text primary key,
+    weight int not null,
+    max_running int,
+    interval float8,
+    burst int,
+    by text not null,
+    reason text not null,
+    at timestamptz not null
+);
+
+create table {schema}.override (
+    id bigint generated always as identity primary key,
+    target text not null,
+    key bigint not null,
+    kind text not null check (kind in ('limit', 'block')),
+    value jsonb not null,
+    by text not null,
+    reason text not null,
+    at timestamptz not null,
+    until timestamptz,
+    lifted_at timestamptz
+);
+create index override_key on {schema}.override (key, id);
+
+-- include: functions/ordering_name_1.sql
+-- include: functions/argument_1.sql
+-- include: functions/waited_gates_1.sql
+-- include: functions/live_override_1.sql
+-- include: functions/let_go_1.sql
+-- include: functions/finish_waiting_3.sql
+-- include: functions/insert_jobs_1.sql
+-- include: functions/store_jobs_2.sql
+-- include: functions/follow_keyed_2.sql
+-- include: functions/follow_up_2.sql
+-- include: functions/settle_ends_2.sql
+-- include: functions/apply_any_ends_3.sql
+-- include: functions/apply_ends_3.sql
+-- include: functions/apply_completions_3.sql
+-- include: functions/forget_jobs_3.sql
+-- include: functions/enqueue_3.sql
+-- include: functions/exchanged_3.sql
+-- include: functions/taking_1.sql
+-- include: functions/limits_of_1.sql
+-- include: functions/lock_limits_1.sql
+-- include: functions/open_limits_1.sql
+-- include: functions/watch_limits_1.sql
+-- include: functions/begin_taking_1.sql
+-- include: functions/take_1.sql
+-- include: functions/finish_taking_1.sql
+-- include: functions/lock_keys_1.sql
+-- include: functions/key_heads_1.sql
+-- include: functions/call_followers_1.sql
+-- include: functions/drop_ended_1.sql
+-- include: functions/admitted_order_1.sql
+-- include: functions/unblock_1.sql
+-- include: functions/regate_1.sql
+-- include: functions/claim_blocked_1.sql
+-- include: functions/admit_1.sql
+-- include: functions/claim_freed_1.sql
+-- include: functions/claim_parked_3.sql
+-- include: functions/exchange_3.sql
+-- include: functions/promote_2.sql
+-- include: functions/unpark_resumed_2.sql
+-- include: functions/abandon_unknown_3.sql
+-- include: functions/rekey_waiting_2.sql
+-- include: functions/heal_keys_1.sql
+-- include: functions/heal_limits_1.sql
+-- include: functions/sweep_3.sql
+-- include: functions/redrive_3.sql
+-- include: functions/reprioritise_2.sql
+-- include: functions/run_at_2.sql
+-- include: functions/run_now_2.sql
+-- include: functions/declare_3.sql
+
+-- What functions of the previous release call.
+create or replace function {schema}.store_jobs_1(p_specs jsonb, p_args bytea[], p_own boolean, p_now timestamptz)
+returns table (place int, id bigint, outcome text, run_at timestamptz)
+language plpgsql as $$
+begin
+    return query select s.place, s.id, s.outcome, s.run_at from store_jobs_2(p_specs, p_args, p_own, p_now) s;
+end
+$$;
+
+create or replace function {schema}.settle_ends_1(p_ids bigint[], p_states text[], p_own boolean, p_now timestamptz)
+returns void
+language plpgsql as $$
+begin
+    perform settle_ends_2(p_ids, p_states, p_own, p_now);
+end
+$$;
+
+create or replace function {schema}.follow_up_1(p_ids bigint[], p_states text[], p_own boolean, p_now timestamptz) returns void
+language plpgsql as $$
+begin
+    perform follow_up_2(p_ids, p_states, p_own, p_now);
+end
+$$;
+
+create or replace function {schema}.finish_waiting_2(
+    p_ids bigint[], p_runs int[], p_failed int[], p_lost int[], p_interrupted int[], p_snoozed int[], p_status text,
+    p_reasons text[], p_notes text[], p_now timestamptz
+) returns void
+language plpgsql as $$
+begin
+    perform finish_waiting_3(p_ids, p_runs, p_failed, p_lost, p_interrupted, p_snoozed, p_status, p_reasons, p_notes, p_now);
+end
+$$;
+
+create or replace function {schema}.forget_jobs_2(p_ids bigint[]) returns void
+language plpgsql as $$
+begin
+    perform forget_jobs_3(p_ids);
+end
+$$;
+
+create or replace function {schema}.apply_any_ends_2(
+    p_incarnations bigint[], p_ids bigint[], p_runs int[], p_events text[], p_states text[],
+    p_failed int[], p_lost int[], p_interrupted int[], p_snoozed int[], p_delays float8[], p_results bytea[],
+    p_reasons text[], p_notes text[], p_error_types text[], p_error_messages text[], p_tracebacks text[],
+    p_fingerprints text[], p_elapsed float8[], p_own boolean, v_now timestamptz
+) returns bigint
+language plpgsql as $$
+begin
+    return apply_any_ends_3(
+        p_incarnations, p_ids, p_runs, p_events, p_states, p_failed, p_lost, p_interrupted, p_snoozed, p_delays, p_results,
+        p_reasons, p_notes, p_error_types, p_error_messages, p_tracebacks, p_fingerprints, p_elapsed, p_own, v_now);
+end
+$$;
+
+create or replace function {schema}.redrive_2(p_ids bigint[], p_by text, p_reason text, p_priority int, p_now timestamptz)
+returns setof bigint
+language plpgsql security definer
+set search_path = {schema}, pg_temp as $$
+begin
+    return query select redrive_3(p_ids, p_by, p_reason, p_priority, p_now);
+end
+$$;
+
+create or replace function {schema}.exchange_2(
+    p_incarnation bigint, p_done_ids bigint[], p_done_elapsed float8[], p_done_results bytea[],
+    p_ids bigint[], p_runs int[], p_events text[], p_states text[], p_failed int[], p_lost int[], p_interrupted int[],
+    p_snoozed int[], p_delays float8[], p_results bytea[], p_reasons text[], p_notes text[], p_error_types text[],
+    p_error_messages text[], p_tracebacks text[], p_fingerprints text[], p_elapsed float8[],
+    p_cursor_ids bigint[], p_cursor_runs int[], p_cursor_names text[], p_cursor_positions bigint[],
+    p_queues text[], p_lanes bigint[], p_caps int[], p_sweeps boolean[], p_most int, p_unparked bigint[],
+    p_jump_lanes bigint[], p_jump_from int[], p_jump_pos bigint[], p_jump_to bigint[], p_own boolean, p_now timestamptz
+) returns setof {schema}.exchanged_2
+language plpgsql security definer
+set search_path = {schema}, pg_temp as $$
+begin
+    return query
+    select e.kind, e.place, e.id, e.run, e.priority, e.pos, e.counts, e.attempts, e.timeout, e.enqueued_at, e.task, e.tenant,
+           e.tags, e.correlation_id, e.args, e.extras, e.trigger
+      from exchange_3(
+        p_incarnation, p_done_ids, p_done_elapsed, p_done_results, p_ids, p_runs, p_events, p_states, p_failed, p_lost,
+        p_interrupted, p_snoozed, p_delays, p_results, p_reasons, p_notes, p_error_types, p_error_messages, p_tracebacks,
+        p_fingerprints, p_elapsed, p_cursor_ids, p_cursor_runs, p_cursor_names, p_cursor_positions, p_queues, p_lanes, p_caps,
+        p_sweeps, p_most, p_unparked, p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, 1, p_own, p_now) e
+     where e.kind is null or e.kind <> 'now' or cardinality(p_unparked) > 0;
+end
+$$;
