@@ -197,7 +197,7 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
         ["SEARCH duly_hold USING INDEX duly_hold_incarnation (incarnation=? AND id=?)"],
     ),
     "select_limit_state": (
-        {"keys": IDS},
+        {"keys": IDS, "now": 1},
         ["SEARCH s USING INTEGER PRIMARY KEY (rowid=?)", "SEARCH h USING PRIMARY KEY (key=?)"],
     ),
     "select_due_limits": (

@@ -15,7 +15,7 @@ from duly.stores.sqlite.bounds import bounds_of
 from duly.stores.sqlite.fairness import Round, Tenant, Turns
 from duly.stores.sqlite.moves import KEYED, UNIQUE, UNTOUCHED, VERSION, lane_of, task_key
 from duly.stores.sqlite.ordering import IN_READY, PLACE, SINCE, TENANT
-from duly.stores.sqlite.releasing import open_due, unblock
+from duly.stores.sqlite.releasing import let_go, let_go_in, open_due, unblock
 from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.times import MICROSECOND, from_micros, maybe_duration
 from duly.stores.sqlite.transport import ids_text
@@ -43,23 +43,23 @@ def waiting_in(row: Row) -> Waiting:
 
 
 class Pauses(NamedTuple):
-    """What is paused now; `version` is of the bounds, `due`: a limit is worth another look."""
+    """What is paused now; `version` is of the bounds, `look_at` when a limit is worth another look."""
 
     queues: frozenset[str]
     tasks: frozenset[int]
     version: int = 0
-    due: bool = False
+    look_at: int | None = None
 
 
 def pauses(session: Session) -> Pauses:
     rows = session.rows("select_live_pauses", now=session.now)
-    _, version, due = rows.pop()
+    _, version, look_at = rows.pop()
     targets = [str(target) for target, _, _ in rows]
     return Pauses(
         frozenset(target.removeprefix("queue:") for target in targets if target.startswith("queue:")),
         frozenset(task_key(target.removeprefix("task:")) for target in targets if target.startswith("task:")),
         version,
-        bool(due),
+        look_at,
     )
 
 
@@ -102,10 +102,13 @@ class Claim:
         self._stale: list[Waiting] = []
         self._following: set[int] = set()
         self._left_off = False
+        self._missed: list[Row] = []
+        """Let go on by a limit, and set aside: another may have their places."""
 
     def run(self) -> list[ClaimedJob]:
         """Take jobs; the answer is in queue order, then as their lanes gave them."""
-        if self._paused.due:
+        look_at = self._paused.look_at
+        if look_at is not None and look_at <= self._session.now:
             open_due(self._session, self._bounds)
         rang, self._session.rings = self._session.rings, False
         lanes = self._lanes()
@@ -118,6 +121,7 @@ class Claim:
             self._taken.sort(key=lambda row: order[row[1]])
         self._set_aside()
         self._write()
+        self._offer([lane for _, lane in lanes])
         # What was set aside has let others go on, or hid them.
         self._left_off = self._left_off or self._session.rings or self._aside() >= _MOST_ASIDE
         self._session.rings = rang or self._session.rings
@@ -127,8 +131,11 @@ class Claim:
         """When it is worth to claim again."""
         if self._left_off:
             return timedelta(0)
-        at = self._admission.opens_at
-        return None if at is None else max(at - self._session.now, 0) * MICROSECOND
+        times = [self._admission.opens_at]
+        if self._bounds.takes or self._paused.look_at is not None:
+            times.append(self._session.value("select_next_look"))
+        known = [at for at in times if at is not None]
+        return max(min(known) - self._session.now, 0) * MICROSECOND if known else None
 
     def _take_lanes(self, lanes: list[tuple[QueueClaim, int]], room: dict[int, int]) -> None:
         for claim, lane in lanes:
@@ -280,6 +287,12 @@ class Claim:
         """Sort one row of a lane: how many are claimed, with those that follow it at once."""
         if row[0] in self._following:
             return 0
+        taken = self._sort(row, most)
+        if not taken and row[SINCE] is not None:
+            self._missed.append(row)
+        return taken
+
+    def _sort(self, row: Row, most: int) -> int:
         if self._is_expired(row):
             self._expired.append(waiting_in(row))
         elif row[4] in self._paused.tasks:
@@ -387,6 +400,15 @@ class Claim:
         keyed = [row[0] for row in self._taken if row[20] & UNIQUE]
         if keyed:
             self._session.run("delete_claimed_keys", ids=ids_text(keyed))
+
+    def _offer(self, lanes: list[int]) -> None:
+        """Give the places at limits that nobody has taken to others."""
+        limits = self._admission.limits
+        names = [name for row in self._missed for name in limits.names(row)]
+        if names:
+            let_go(self._session, self._bounds, names)
+        if self._session.freed and self._left() > 0:
+            let_go_in(self._session, self._bounds, lanes)
 
     def _stepped(self) -> set[int]:
         """Jobs of which earlier runs have left steps or cursors."""

@@ -29,7 +29,7 @@ from duly.stores.sqlite.moves import (
     task_key,
     tenant_key,
 )
-from duly.stores.sqlite.releasing import ordering_key
+from duly.stores.sqlite.releasing import look_again, ordering_key
 from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.specs import blobs_of, text_of
 from duly.stores.sqlite.times import from_micros, maybe_span, span, to_micros
@@ -205,6 +205,7 @@ def _replace(session: Session, old: int, new: int) -> None:
     for one in waiting:
         moves.finished(subject_of(one, stored[one.id]), State.skipped, reason=f"replaced by job {new}")
     moves.flush()
+    look_again(session)
 
 
 def _store_new(session: Session, jobs: Sequence[NewJob], first: int) -> list[Stored]:

@@ -25,7 +25,7 @@ from duly.stores.sqlite.group import GroupCommit
 from duly.stores.sqlite.moves import Values, lane_of, task_key
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.steps import keep_cursors
-from duly.stores.sqlite.times import span
+from duly.stores.sqlite.times import maybe_duration, span
 from duly.stores.sqlite.transport import ids_text
 
 _KNOWN_WORKERS: Final = 64
@@ -54,8 +54,12 @@ class SQLiteJobs:
         if not ended:
             with self._database.read(snapshot=True) as session:
                 wishes = _wishes(session, incarnation)
-                if request is None or not self._worth(session, incarnation, request):
+                if request is None:
                     return Exchange(frozenset(), (), wishes)
+                paused = claims.pauses(session)
+                if not self._worth(session, incarnation, request, paused):
+                    wait = None if paused.look_at is None else paused.look_at - session.now
+                    return Exchange(frozenset(), (), wishes, maybe_duration(wait))
         with self._database.write() as session:
             acked = ends.apply(session, incarnation, ended)
             lives = session.run("update_worker_progress", incarnation=incarnation, now=session.now) == 1
@@ -112,19 +116,22 @@ class SQLiteJobs:
         tasks, paused = self._tasks_of(session, incarnation), claims.pauses(session)
         return claims.Claim(session, incarnation, request, tasks, paused, self._memory)
 
-    def _worth(self, session: Session, incarnation: int, request: ClaimRequest) -> bool:
+    def _worth(
+        self, session: Session, incarnation: int, request: ClaimRequest, paused: claims.Pauses
+    ) -> bool:
         """Whether taking the write lock for this claim would change anything."""
         if session.row("select_worker_exists", incarnation=incarnation) is None:
             return False
         if session.now - self._idle_noted.get(incarnation, 0) >= _PROGRESS_EVERY:
             return True
-        paused = claims.pauses(session)
+        if paused.look_at is not None and paused.look_at <= session.now:
+            return True
         lanes: dict[bool, list[int]] = {False: [], True: []}
         for one in request.queues:
             if one.queue not in paused.queues:
                 lanes[one.fair].append(lane_of(one.queue, request.suspects))
         tasks = [key for key in map(task_key, request.unparked) if key not in paused.tasks]
-        return paused.due or bool(
+        return bool(
             session.value(
                 "select_work", lanes=ids_text(lanes[False]), fair=ids_text(lanes[True]), tasks=ids_text(tasks)
             )

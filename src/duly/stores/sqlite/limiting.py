@@ -50,7 +50,7 @@ class Limits:
     def take(self, row: Row) -> Wait | None:
         """All limits of the job; else nothing, and what it waits behind."""
         now = self._session.now
-        named = [(name, self.bounds.of(name, now)) for name in self._names(row)]
+        named = [(name, self.bounds.of(name, now)) for name in self.names(row)]
         uses = sorted(self.of(named), key=lambda use: use.key)
         waits_since: int | None = row[SINCE]
         reserved = self._reserved(row[0]) if waits_since is not None else frozenset[int]()
@@ -101,7 +101,8 @@ class Limits:
     def _reserved(self, id: int) -> frozenset[int]:
         return frozenset(key for (key,) in self._session.rows("select_reserved", id=id))
 
-    def _names(self, row: Row) -> list[str]:
+    def names(self, row: Row) -> list[str]:
+        """Of all that a job takes."""
         takes = self.bounds.takes.get(row[TASK], ())
         if not any(take.argument is not None for take in takes):
             return [take.policy for take in takes]

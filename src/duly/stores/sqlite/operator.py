@@ -12,7 +12,7 @@ from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.ends import cancelled_by
 from duly.stores.sqlite.enqueueing import hold_key, holder_of
 from duly.stores.sqlite.moves import UNIQUE, UNTOUCHED, Moves, Subject, tenant_key
-from duly.stores.sqlite.releasing import ordering_key
+from duly.stores.sqlite.releasing import look_again, ordering_key
 from duly.stores.sqlite.retention import forget
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import span, to_micros
@@ -85,6 +85,7 @@ class SQLiteOperator:
                 session.many(
                     "insert_scheduled", [{**row_of(one), "run_at": to_micros(at)} for one in waiting]
                 )
+                look_again(session)
                 # The new time may be earlier than the one that the promoter waits for.
                 session.rings = session.rings or bool(waiting)
                 moved += [JobId(one.id) for one in waiting]
@@ -190,6 +191,7 @@ def _cancel(session: Session, ids: Sequence[JobId], by: str, reason: str) -> dic
     for one in waiting:
         moves.finished(subject_of(one, stored[one.id]), State.cancelled, reason=reason, note=cancelled_by(by))
     moves.flush()
+    look_again(session)
     running = [JobId(id) for (id,) in session.rows("select_running", ids=ids_text([*ids]))]
     session.many("insert_wish", [{"id": id, "by": by, "reason": reason, "at": session.now} for id in running])
     note_act(session, "cancel", by, reason, len(ids))

@@ -15,6 +15,8 @@ from duly.stores.sqlite.transport import ids_text
 from duly.stores.sqlite.usage import Use, keep, use_of
 
 _CHUNK: Final = 50
+_FIRST: Final = -(2**63)
+_LIMIT: Final = 4
 # So many at once hold the write lock for some milliseconds.
 MOST: Final = 500
 
@@ -99,6 +101,7 @@ def freed(session: Session, keys: Sequence[int]) -> None:
     """Something of these limits was given back."""
     # Also for those of queues and tenants, behind which nobody is blocked: a claim may take more now.
     session.rings = True
+    session.freed.update(keys)
     let_go(
         session, bounds_of(session), [name for _, name in session.rows("select_gates", keys=ids_text(keys))]
     )
@@ -110,6 +113,22 @@ def let_go(session: Session, bounds: Bounds, names: Iterable[str]) -> int:
     moved = sum(_let_go(session, use) for use in uses)
     keep(session, uses)
     return moved
+
+
+def let_go_in(session: Session, bounds: Bounds, lanes: Sequence[int]) -> None:
+    """What was given back here and nobody took is for jobs of these lanes, whoever is before them in others."""
+    for _, name in session.rows("select_gates", keys=ids_text([*session.freed])):
+        use = use_of(session, bounds, name)
+        if most := min(use.allowance(session.now), MOST):
+            rows = session.rows("select_gated_in", gate=use.key, lanes=ids_text(lanes), most=most)
+            unblock(session, [id for (id,) in rows])
+
+
+def look_again(session: Session) -> None:
+    """A job that a limit had let go on may have left: its place is for another."""
+    rows = session.rows("select_gates_after", after=_FIRST, most=_CHUNK)
+    if rows:
+        let_go(session, bounds_of(session), [name for _, cause, name, _ in rows if cause == _LIMIT and name])
 
 
 def open_due(session: Session, bounds: Bounds) -> int:

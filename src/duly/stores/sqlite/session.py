@@ -27,6 +27,8 @@ class Session:
         """Microseconds since 1970 UTC, read after the lock was taken."""
         self.rings = False
         """Set when something became ready, so that workers are woken after the commit."""
+        self.freed: set[int] = set()
+        """Keys of limits that were given back."""
         self.utf8 = utf8
         """Whether the file keeps text as UTF-8, so that a text cast to a blob is its bytes."""
 
