@@ -209,6 +209,31 @@ NO_CLAIM: Final[dict[str, Any]] = {
 }
 
 
+def in_order(rows: Sequence[Sequence[Any]]) -> Iterable[Sequence[Any]]:
+    """The claimed rows of an exchange. Those that were set aside by a scan come behind the others of it: back into their
+    places, each with its followers behind it."""
+    if not any(row[0] is None and row[15] & ADMITTED for row in rows):
+        return [row for row in rows if row[0] is None]
+    ordered: list[Sequence[Any]] = []
+    scan: list[tuple[tuple[int, int], Sequence[Any]]] = []
+    over = False
+    for row in rows:
+        if row[0] is None:
+            late = row[15] & (ADMITTED | _FOLLOWS)
+            if over and not late:
+                ordered += _sorted(scan)
+                scan, over = [], False
+            follows = row[15] & _FOLLOWS and scan
+            scan.append((scan[-1][0] if follows else (row[4], row[5] if row[5] is not None else -1), row))
+        elif row[0] in {"lane", "aged"}:
+            over = True
+    return ordered + _sorted(scan)
+
+
+def _sorted(scan: list[tuple[tuple[int, int], Sequence[Any]]]) -> list[Sequence[Any]]:
+    return [row for _, row in sorted(scan, key=lambda pair: pair[0])]
+
+
 def claimed_job(row: Sequence[Any], queues: Sequence[str], claimed_at: datetime) -> ClaimedJob:
     """A row without a kind. `queues` are those of the request, in its order."""
     _, place, id, run, priority, _, counts, attempts, timeout, enqueued_at, task, tenant, tags, *rest = row

@@ -124,8 +124,8 @@ class PostgresJobs:
         taken: list[tuple[int, int]] = []
         for row in rows:
             kind, place, top, count, priority, pos, counts, *_ = row
-            # Those that were parked have no position: they came from no lane.
-            if kind is None and pos is not None:
+            # Those that were parked or let go on have no position: they came from no lane.
+            if kind is None and pos is not None and not row[15] & columns.ADMITTED:
                 taken.append((priority, pos))
             elif kind == "lane":
                 lane = marks.lane(lanes[place - 1])
@@ -176,7 +176,7 @@ def _exchange(ended: Sequence[Ended], request: ClaimRequest | None, rows: list[R
     queues = [claim.queue for claim in request.queues] if request else []
     return Exchange(
         acked=frozenset((end.id, end.run) for end in ended if (end.id, end.run) not in lost),
-        claimed=tuple(columns.claimed_job(row, queues, claimed_at) for row in rows if row[0] is None)
+        claimed=tuple(columns.claimed_job(row, queues, claimed_at) for row in columns.in_order(rows))
         if claimed_at
         else (),
         wishes=tuple(JobId(row[2]) for row in rows if row[0] == "wish"),

@@ -20,7 +20,8 @@ def job_record(row: Row) -> JobRecord:
     failed, lost, interrupted, snoozed, *rest = rest
     run, attempts, timeout, enqueued_at, expires_at, run_at, started_at, deadline, finished_at, *rest = rest
     incarnation, reason, note, result, *rest = rest
-    error, (progress_run, done, of, progress_note, wished, trigger) = _error(rest[:4]), rest[4:]
+    error, (progress_run, done, of, progress_note, wished, *bound) = _error(rest[:4]), rest[4:]
+    trigger, ordering_key, waits_for = bound
     return JobRecord(
         id=JobId(id),
         state=State(state),
@@ -49,6 +50,8 @@ def job_record(row: Row) -> JobRecord:
         progress=None if done is None else Progress(JobId(id), progress_run, done, of, progress_note),
         cancel_wished=wished,
         trigger=trigger,
+        ordering_key=ordering_key,
+        waits_for=waits_for,
     )
 
 

@@ -18,6 +18,7 @@ from duly.stores.connections.postgres import CallersConnection, Identity
 from duly.stores.postgres import arrays, calls, translation
 from duly.stores.postgres.calls import Call
 from duly.stores.postgres.capabilities import CAPABILITIES
+from duly.stores.postgres.control import PostgresControl
 from duly.stores.postgres.database import Database, migration_needed
 from duly.stores.postgres.inspection import PostgresInspection
 from duly.stores.postgres.jobs import PostgresJobs
@@ -31,6 +32,7 @@ from duly.stores.postgres.statements import migrations, statement
 from duly.stores.postgres.upkeep import PostgresUpkeep
 from duly.stores.protocol import (
     Clock,
+    ControlStore,
     InspectionStore,
     JobStore,
     KeyStore,
@@ -69,6 +71,7 @@ class PostgresStore:
         self.keys: KeyStore = PostgresKeys(self._database)
         self.steps: StepStore = PostgresSteps(self._database)
         self.schedules: ScheduleStore = PostgresSchedules(self._database)
+        self.control: ControlStore = PostgresControl(self._database)
         self.leases: LeaseStore = PostgresLeases(self._database)
         self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers)
         self.inspection: InspectionStore = PostgresInspection(self._database)

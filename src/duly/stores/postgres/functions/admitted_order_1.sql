@@ -24,7 +24,8 @@ begin
     select b.id, b.ordering, case when b.follower then h.id end, b.follower or coalesce(b.head, false), b.cause, b.gate, b.queue,
            b.since,
            case when p_takers is not null
-                then array(select l.key from unnest(p_takers, p_limits) as l (id, key) where l.id = b.id order by l.key) end
+                then array(select l.key from unnest(p_takers, p_limits) with ordinality as l (id, key, place) where l.id = b.id
+                            order by l.place) end
       from begun b
       left join lateral (
         select h.id, h.priority, h.pos from begun h where b.follower and h.head and h.ordering = b.ordering limit 1) h on true

@@ -16,7 +16,7 @@ begin
                (case when u.follows then 512 else 0 end + case when u.id = any(p_staged) then 1024 else 0 end)::smallint as told
           from unnest(p_ids, p_places, p_follows) with ordinality as u (id, place, follows, number)
          cross join lateral (
-            select b.ctid as tid, b.id, b.queue, b.task, b.priority, b.run + 1 as run, b.failed, b.lost, b.interrupted, b.snoozed,
+            select b.ctid as tid, b.id, case when b.id = any(p_staged) then b.pos end as pos, b.queue, b.task, b.priority, b.run + 1 as run, b.failed, b.lost, b.interrupted, b.snoozed,
                    b.expires_at
               from blocked b where b.id = u.id offset 0) b
          cross join lateral (
@@ -39,7 +39,7 @@ begin
                 select k.ctid as tid from unique_key k where k.id = t.id and not k.live for update skip locked) x
              where t.extras & 4 <> 0))
     )
-    select null::text, t.place, t.id, t.run, t.priority, null::bigint,
+    select null::text, t.place, t.id, t.run, t.priority, t.pos,
            case when t.failed <> 0 or t.lost <> 0 or t.interrupted <> 0 or t.snoozed <> 0
                 then array[t.failed, t.lost, t.interrupted, t.snoozed] end,
            t.attempts, t.timeout, t.enqueued_at, t.task_name, nullif(t.tenant_name, ''), t.tags, t.correlation_id, t.args,

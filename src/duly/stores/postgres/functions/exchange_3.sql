@@ -47,6 +47,8 @@ declare
     v_wished boolean;
     v_due timestamptz;
     v_bound bigint[];
+    v_bounded text[];
+    v_blocks boolean;
     v_staged bigint[];
     v_set_aside int := 0;
     v_row {schema}.exchanged_3;
@@ -93,8 +95,9 @@ begin
     if v_known is null or v_wanted <= 0 then
         return;
     end if;
-    select p.targets, p.tasks, t.tasks, (select r.due from released r order by r.due limit 1)
-      into v_paused, v_paused_tasks, v_bound, v_due
+    select p.targets, p.tasks, t.tasks, (select r.due from released r order by r.due limit 1),
+           (select array_agg(l.queue) from limit_policy l where l.queue is not null)
+      into v_paused, v_paused_tasks, v_bound, v_due, v_bounded
       from (select array_agg(p.target) as targets, array_agg(p.key) filter (where p.target like 'task:%') as tasks
               from pause p where p.until is null or p.until > v_now) p
      cross join (select array_agg(t.task) as tasks from task_limit t) t;
@@ -120,6 +123,8 @@ begin
         exit when v_wanted <= 0;
         continue when 'queue:' || p_queues[v_place] = any(v_paused);
         v_lane := p_lanes[v_place];
+        v_blocks := p_queues[v_place] = any(v_bounded)
+            and exists (select 1 from limit_policy l where l.queue = p_queues[v_place] and l.name like 'block:%');
         v_left := least(p_caps[v_place], v_wanted);
         v_began := clock_timestamp();
         v_swept := p_sweeps[v_place] and sweep_due_1('lane:' || v_lane, 1000);
@@ -158,7 +163,7 @@ begin
                        case when p.expires_at <= v_now and j.extras & 64 = 0 then 'expired'
                             when p.task = any(v_paused_tasks) then 'paused'
                             when not v_known ? p.task::text then 'unknown'
-                            when j.extras & 64 <> 0 or p.task = any(v_bound) then 'bound'
+                            when j.extras & 64 <> 0 or p.task = any(v_bound) or v_blocks then 'bound'
                             when j.extras & 8 <> 0 and exists (
                                 select 1 from newest n where n.key = j.unique_key and n.version > j.version and n.until > v_now)
                                 then 'stale' end as passed
@@ -180,7 +185,8 @@ begin
                        case t.passed when 'unknown' then 1 when 'paused' then 2 else case when t.extras & 64 <> 0 then 3 else 4 end
                        end,
                        case when t.passed = 'bound' then coalesce(t.ordering, (
-                            select l.policy from task_limit l where l.task = t.task order by l.task, l.policy limit 1)) else 0 end,
+                            select l.policy from task_limit l where l.task = t.task order by l.task, l.policy limit 1), 0)
+                            else 0 end,
                        t.priority, t.run - 1, t.failed, t.lost, t.interrupted, t.snoozed, t.expires_at
                   from taken t where t.passed in ('unknown', 'paused', 'bound')
             ), skipped as (

@@ -1,10 +1,20 @@
--- The limits that these jobs take, by job and key: of their tasks, and one for each value of an argument that has some. A value
--- that is missing or null takes none.
--- Lock: none. Index: job_pkey, task_limit_pkey. Differs: SQLite reads the arguments in Python.
+-- The limits that these jobs take, in the order in which they are tried: blocks of their arguments, then those of their tasks by
+-- key, one for each value of an argument that has some. A value that is missing or null takes none.
+-- Lock: none. Index: job_pkey, task_limit_pkey, limit_policy_queue. Differs: SQLite reads the arguments in Python.
 create function {schema}.limits_of_1(p_ids bigint[]) returns table (id bigint, key bigint, name text, policy bigint)
 language plpgsql as $$
 #variable_conflict use_column
 begin
+    return query
+    select u.id, p.key, p.name, p.key
+      from unnest(p_ids) as u (id)
+     cross join lateral (select j.queue, j.args from job j where j.id = u.id offset 0) j
+     cross join lateral (
+        select p.key, p.name from limit_policy p where p.queue = j.queue and p.name like 'block:%' offset 0) p
+     cross join lateral (
+        select o.value -> 'condition' as condition from override o where o.id = substr(p.name, 7)::bigint offset 0) o
+     where blocks_1(j.args, o.condition)
+     order by 1, 2;
     return query
     select u.id, case when n.name = l.name then l.policy else key_of_1(n.name) end, n.name, l.policy
       from unnest(p_ids) as u (id)

@@ -1,6 +1,6 @@
 -- dead, cancelled, skipped -> ready at the tail, in order of id: counters 0, run kept, an old expiry forgotten. A job whose
 -- unique key another one has by now stays where it is. One with an ordering key has its old place in it.
--- Lock: the final rows, by id, then keys in sorted order. Index: dead_pkey, finished_pkey, job_pkey, unique_key_pkey,
+-- Lock: the final rows, by id, then keys in sorted order, then key_head rows, waited for: claims hold them for one statement. Index: dead_pkey, finished_pkey, job_pkey, unique_key_pkey,
 -- keyed_pkey, queue_key.
 -- Differs: none.
 create function {schema}.redrive_3(p_ids bigint[], p_by text, p_reason text, p_priority int, p_now timestamptz)
@@ -58,6 +58,10 @@ begin
               from job j where j.id = g.id offset 0) j
     ), ordered as (
         insert into keyed (key, id) select f.ordering, f.id from found f where f.ordering is not null on conflict do nothing
+        returning key, id
+    ), deposed as (
+        -- It may have been the head when it ended, and nobody has looked since.
+        update key_head h set id = null from ordered o where h.key = o.key and h.id = o.id
     ), again as (
         insert into ready (queue, tenant, priority, pos, id, task, ready_at, run)
         select f.queue_key, f.tenant, coalesce(p_priority, f.priority), nextval('pos'), f.id, f.task_key, v_now, f.run

@@ -148,7 +148,8 @@ create index override_key on {schema}.override (key, id);
 -- include: functions/ordering_name_1.sql
 -- include: functions/argument_1.sql
 -- include: functions/waited_gates_1.sql
--- include: functions/live_override_1.sql
+-- include: functions/policy_of_1.sql
+-- include: functions/limit_terms_1.sql
 -- include: functions/let_go_1.sql
 -- include: functions/finish_waiting_3.sql
 -- include: functions/insert_jobs_1.sql
@@ -163,6 +164,7 @@ create index override_key on {schema}.override (key, id);
 -- include: functions/enqueue_3.sql
 -- include: functions/exchanged_3.sql
 -- include: functions/taking_1.sql
+-- include: functions/blocks_1.sql
 -- include: functions/limits_of_1.sql
 -- include: functions/lock_limits_1.sql
 -- include: functions/open_limits_1.sql
@@ -194,6 +196,19 @@ create index override_key on {schema}.override (key, id);
 -- include: functions/run_at_2.sql
 -- include: functions/run_now_2.sql
 -- include: functions/declare_3.sql
+-- include: functions/acquire_1.sql
+-- include: functions/give_back_1.sql
+-- include: functions/hold_limit_1.sql
+-- include: functions/observe_1.sql
+-- include: functions/set_breaker_1.sql
+-- include: functions/limits_1.sql
+-- include: functions/let_on_1.sql
+-- include: functions/override_1.sql
+-- include: functions/lift_1.sql
+-- include: functions/set_plan_1.sql
+-- include: functions/keys_1.sql
+-- include: functions/resume_key_1.sql
+-- include: functions/lookup_3.sql
 
 -- What functions of the previous release call.
 create or replace function {schema}.store_jobs_1(p_specs jsonb, p_args bytea[], p_own boolean, p_now timestamptz)
