@@ -202,7 +202,7 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
     ),
     "select_due_limits": (
         {"now": 1, "most": 50},
-        ["SEARCH duly_limit_state USING INDEX duly_limit_state_next (next_at<?)"],
+        ["SEARCH duly_limit_state USING INDEX duly_limit_state_next (next_at>? AND next_at<?)"],
     ),
     "select_lane_heads": (
         {"queue": LANE, "tenant": 0},

@@ -65,6 +65,8 @@ class Bounds:
         takes: Sequence[tuple[int, str, str | None]],
         overrides: Sequence[Row] = (),
     ) -> None:
+        self.some = bool(limits or takes or overrides)
+        """Whether anything at all is bounded."""
         self._limits = limits
         self.takes: dict[int, list[Take]] = {}
         """By the key of the task."""

@@ -34,6 +34,8 @@ from duly.stores.sqlite.waiting import (
 # What one call may set aside (expired, unknown, paused) so that the write lock stays short.
 _MOST_ASIDE: Final = 2_000
 _CHUNK: Final = 200
+_NO_QUEUES: Final = frozenset[str]()
+_NO_TASKS: Final = frozenset[int]()
 _NOT_PLAIN: Final = VERSION | KEYED
 
 
@@ -54,6 +56,8 @@ class Pauses(NamedTuple):
 def pauses(session: Session) -> Pauses:
     rows = session.rows("select_live_pauses", now=session.now)
     _, version, look_at = rows.pop()
+    if not rows:
+        return Pauses(_NO_QUEUES, _NO_TASKS, version, look_at)
     targets = [str(target) for target, _, _ in rows]
     return Pauses(
         frozenset(target.removeprefix("queue:") for target in targets if target.startswith("queue:")),
@@ -90,7 +94,8 @@ class Claim:
         self._paused = paused
         self._memory = memory
         self._bounds = bounds_of(session, paused.version)
-        self._admission = Admission(session, incarnation, self._bounds)
+        self._admitting: Admission | None = None
+        """Made where something is bounded at all."""
         self._taken: list[Row] = []
         self._unwritten: list[Row] = []
         """Of these, the ones that no statement has made claimed yet."""
@@ -127,11 +132,16 @@ class Claim:
         self._session.rings = rang or self._session.rings
         return self._claimed() if self._taken else []
 
+    def _admission(self) -> Admission:
+        if self._admitting is None:
+            self._admitting = Admission(self._session, self._incarnation, self._bounds)
+        return self._admitting
+
     def again(self) -> timedelta | None:
         """When it is worth to claim again."""
         if self._left_off:
             return timedelta(0)
-        times = [self._admission.opens_at]
+        times = [None if self._admitting is None else self._admitting.opens_at]
         if self._bounds.takes or self._paused.look_at is not None:
             times.append(self._session.value("select_next_look"))
         known = [at for at in times if at is not None]
@@ -171,7 +181,7 @@ class Claim:
             ):
                 if room.get(row[1], 0) <= 0 or self._left() <= 0:
                     continue
-                if row[TENANT] or self._queue_use(claims[row[1]].queue) or self._admission.controls(row):
+                if row[TENANT] or self._queue_use(claims[row[1]].queue) or self._admission().controls(row):
                     back.append(row[0])
                     continue
                 gone.append((row[0],))
@@ -188,22 +198,24 @@ class Claim:
         name = queue_limit(queue)
         bound = self._bounds.bound(name, now=self._session.now)
         bounded = bound.max_running is not None or bound.interval is not None
-        return self._admission.limits.of([(name, bound)]) if bounded else []
+        return self._admission().limits.of([(name, bound)]) if bounded else []
 
     def _take_queue(self, claim: QueueClaim, lane: int, wanted: int) -> int:
         """From one queue: how many."""
-        uses = self._queue_use(claim.queue)
+        uses = self._queue_use(claim.queue) if self._bounds.some else []
+        if not uses and not claim.fair:
+            return self._take_lane(lane, 0, wanted, uses)
         most = min([wanted, *(use.allowance(self._session.now) for use in uses)])
         if not claim.fair:
             taken = self._take_lane(lane, 0, most, uses)
         else:
-            turn = Round(self._session, self._admission.limits, self._memory.turns, claim, lane)
+            turn = Round(self._session, self._admission().limits, self._memory.turns, claim, lane)
             taken = turn.serve(most, partial(self._take_tenant, lane, uses))
-            self._admission.wait_until(turn.opens_at)
+            self._admission().wait_until(turn.opens_at)
             self._left_off = self._left_off or (turn.left_off and taken < most)
         if taken == most < wanted and self._session.row("select_lane_waits", queue=lane) is not None:
             for use in uses:
-                self._admission.wait_until(use.opens_at(self._session.now))
+                self._admission().wait_until(use.opens_at(self._session.now))
         return taken
 
     def _take_tenant(self, lane: int, uses: list[Use], tenant: Tenant, most: int) -> int:
@@ -225,7 +237,7 @@ class Claim:
         self._memory.given.add(lane, tenant, taken)
         for row in self._taken[first:] if uses else ():
             for use in uses:
-                self._admission.limits.start(use, row[0], counted=bool(tenant))
+                self._admission().limits.start(use, row[0], counted=bool(tenant))
         return taken
 
     def _take_heads(self, lane: int, tenant: int, most: int) -> int:
@@ -262,7 +274,9 @@ class Claim:
         now = self._session.now
         if any(row[20] & _NOT_PLAIN or (row[10] is not None and row[10] <= now) for row in rows):
             return False
-        if not tasks.isdisjoint(self._bounds.takes) or self._admission.blocks(rows[0]):
+        if self._bounds.some and (
+            not tasks.isdisjoint(self._bounds.takes) or self._admission().blocks(rows[0])
+        ):
             return False
         (timeout,) = timeouts
         _, lane, priority, pos, *_ = rows[-1]
@@ -299,12 +313,12 @@ class Claim:
             self._park(row, Gate(PAUSED, 0))
         elif row[4] not in self._tasks:
             self._park(row, Gate(UNKNOWN, 0))
-        elif not self._admission.controls(row):
+        elif not row[20] & KEYED and not (self._bounds.some and self._admission().controls(row)):
             self._take(row)
             return 1
         elif row[20] & VERSION and self._are_stale([row[0]]):
             self._stale.append(waiting_in(row))
-        elif (gate := self._admission.gate(row)) is not None:
+        elif (gate := self._admission().gate(row)) is not None:
             self._park(row, gate)
         else:
             self._take(row)
@@ -318,7 +332,7 @@ class Claim:
 
     def _follow(self, head: Row, most: int) -> int:
         """Take the next jobs of its ordering key with a job, without a gap: how many."""
-        rows = self._admission.keys.followers(head, most) if most > 0 else []
+        rows = self._admission().keys.followers(head, most) if most > 0 else []
         count = 0
         for row in rows:
             known = row[4] in self._tasks and row[4] not in self._paused.tasks
@@ -327,10 +341,10 @@ class Claim:
                 break
             if row[20] & VERSION and self._are_stale([row[0]]):
                 break
-            if not self._admission.follows(row):
+            if not self._admission().follows(row):
                 break
             self._session.run("delete_ready" if row[PLACE] == IN_READY else "delete_blocked", id=row[0])
-            self._take(row)
+            self._take(row[:PLACE])
             self._following.add(row[0])
             count += 1
         return count
@@ -353,7 +367,8 @@ class Claim:
         self._taken = [row for row in self._taken if row[0] not in stale]
         self._unwritten = [row for row in self._unwritten if row[0] not in stale]
         self._looked_at = len(self._unwritten)
-        self._admission.limits.drop(stale)
+        if self._admitting is not None:
+            self._admitting.limits.drop(stale)
         return bool(stale)
 
     def _is_expired(self, row: Row) -> bool:
@@ -395,7 +410,8 @@ class Claim:
                 for row in self._unwritten
             ],
         )
-        self._admission.limits.write()
+        if self._admitting is not None:
+            self._admitting.limits.write()
         # Those that were stale have given theirs back by now.
         keyed = [row[0] for row in self._taken if row[20] & UNIQUE]
         if keyed:
@@ -403,10 +419,9 @@ class Claim:
 
     def _offer(self, lanes: list[int]) -> None:
         """Give the places at limits that nobody has taken to others."""
-        limits = self._admission.limits
-        names = [name for row in self._missed for name in limits.names(row)]
-        if names:
-            let_go(self._session, self._bounds, names)
+        if self._missed:
+            limits = self._admission().limits
+            let_go(self._session, self._bounds, [name for row in self._missed for name in limits.names(row)])
         if self._session.freed and self._left() > 0:
             let_go_in(self._session, self._bounds, lanes)
 
@@ -423,9 +438,9 @@ class Claim:
         claimed_at = from_micros(self._session.now)
         claimed = []
         for row in self._taken:
-            (id, _, priority, _, _, run, failed, lost, interrupted, snoozed, _, *stored) = row
-            queue, task, args, tenant, tags, correlation_id, attempts, timeout, *stored = stored
-            enqueued_at, _, trigger, ordering, *_ = stored
+            # All at once: a rest of a row costs a list.
+            (id, _, priority, _, _, run, failed, lost, interrupted, snoozed, _, queue, task, args, tenant, tags,
+             correlation_id, attempts, timeout, enqueued_at, _, trigger, ordering, _, _) = row  # fmt: skip
             if (moment := moments.get(enqueued_at)) is None:
                 moment = moments[enqueued_at] = from_micros(enqueued_at)
             # By position: to name them costs several times as much.
