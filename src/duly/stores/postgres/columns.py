@@ -202,7 +202,10 @@ NO_COMPLETIONS: Final[dict[str, Any]] = dict.fromkeys(completions(()))
 NO_ENDS: Final[dict[str, Any]] = dict.fromkeys(ends(()))
 NO_CLAIM: Final[dict[str, Any]] = {
     **dict.fromkeys(
-        ("queues", "lanes", "caps", "sweeps", "unparked", "jump_lanes", "jump_from", "jump_pos", "jump_to")
+        (
+            "queues", "lanes", "caps", "sweeps", "unparked", "jump_lanes", "jump_from", "jump_pos", "jump_to",
+            "fair", "reserved", "last", "rest", "given",
+        )  # fmt: skip
     ),
     "most": 0,
     "chain": 1,
@@ -225,7 +228,7 @@ def in_order(rows: Sequence[Sequence[Any]]) -> Iterable[Sequence[Any]]:
                 scan, over = [], False
             follows = row[15] & _FOLLOWS and scan
             scan.append((scan[-1][0] if follows else (row[4], row[5] if row[5] is not None else -1), row))
-        elif row[0] in {"lane", "aged"}:
+        elif row[0] in {"lane", "aged", "fair"}:
             over = True
     return ordered + _sorted(scan)
 

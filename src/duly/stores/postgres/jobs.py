@@ -16,6 +16,7 @@ from duly.stores.postgres import calls, columns
 from duly.stores.postgres.arrays import texts, words
 from duly.stores.postgres.database import Database, Row
 from duly.stores.postgres.marks import FROM_FRONT, Marks, Seen
+from duly.stores.postgres.turns import Turns
 
 _EVERY: Final = 1.0
 """Seconds between two scans of a lane from the very front, at least."""
@@ -31,6 +32,7 @@ class PostgresJobs:
         self._guard = threading.Lock()
         self._stragglers = 0
         self._reported: set[JobId] = set()
+        self._turns = Turns()
 
     def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
         if not jobs:
@@ -56,7 +58,11 @@ class PostgresJobs:
             parameters = {
                 "incarnation": incarnation,
                 **self._ends(ended),
-                **(_claim(request, lanes, link.marks) if request else columns.NO_CLAIM),
+                **(
+                    {**_claim(request, lanes, link.marks), **self._turns.parameters(request, lanes)}
+                    if request
+                    else columns.NO_CLAIM
+                ),
                 "own": True,
                 "now": self._database.now(),
             }
@@ -65,6 +71,7 @@ class PostgresJobs:
                 self._reported.difference_update(end.id for end in ended)
             if request:
                 self._learn(rows, lanes, link.marks)
+                self._turns.learn(rows, lanes)
         return _exchange(ended, request, rows)
 
     def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
@@ -139,6 +146,9 @@ class PostgresJobs:
                     Seen(wanted, count, priority, pos, top, microseconds, from_front=bool(swept)),
                     Counter(priority for priority, _ in taken),
                 )
+                taken = []
+            elif kind in {"aged", "fair"}:
+                # These scans began elsewhere, and say nothing of where live rows begin.
                 taken = []
 
 

@@ -2,12 +2,12 @@
 -- ordering key or at a limit stays blocked, gated by what refused it; one that may go on and finds no slot here becomes ready in
 -- its old place; expired and stale ones become skipped. With p_chain, up to so many of a key come together, behind one another.
 -- All keys and limits are locked before anything of them is read, none is waited for, and what was locked by others is left
--- to be looked at again. p_staged are those that a claim has just taken from their lane.
+-- to be looked at again. p_staged are those that a claim has just taken from their lane; p_counted: the lane keeps holders.
 -- Lock: the blocked rows are the caller's; then those of lock_keys_1, ready rows of followers FOR UPDATE SKIP LOCKED, then those
 -- of lock_limits_1. Index: blocked_pkey, job_pkey and those of the parts. Differs: SQLite has one writer.
 create function {schema}.admit_1(
     p_incarnation bigint, p_known jsonb, p_paused_tasks bigint[], p_lanes bigint[], p_caps int[], p_most int, p_chain int,
-    p_ids bigint[], p_staged bigint[], p_now timestamptz
+    p_ids bigint[], p_staged bigint[], p_counted boolean, p_now timestamptz
 ) returns setof {schema}.exchanged_3
 language plpgsql as $$
 #variable_conflict use_column
@@ -18,6 +18,7 @@ declare
     v_heads bigint[];
     v_followers bigint[];
     v_called bigint[] := '{}';
+    v_all bigint[];
     v_takers bigint[];
     v_limits bigint[];
     v_names text[];
@@ -47,10 +48,11 @@ begin
               from call_followers_1(v_keys, v_lanes, p_known, p_paused_tasks, least(p_chain, p_most), p_now) f;
         end if;
     end if;
+    v_all := array(select distinct u.id from unnest(v_ids || v_followers) as u (id));
     select array_agg(l.id), array_agg(l.key), array_agg(l.name), array_agg(l.policy)
-      into v_takers, v_limits, v_names, v_policies from limits_of_1(v_ids || v_followers) l;
+      into v_takers, v_limits, v_names, v_policies from limits_of_1(v_all) l;
     if v_limits is not null then
-        v_taking := begin_taking_1(v_limits, v_names, v_policies, v_ids || v_followers, p_now);
+        v_taking := begin_taking_1(v_limits, v_names, v_policies, v_all, p_now);
     end if;
     for v_row in select o.* from admitted_order_1(v_ids, v_heads, v_followers, v_takers, v_limits) o loop
         continue when v_row.lead = any(v_broken);
@@ -93,7 +95,7 @@ begin
     v_back := v_back || array(select u.id from unnest(v_called) as u (id) where u.id <> all(v_run));
     if v_run <> '{}' then
         return query select c.* from claim_blocked_1(p_incarnation, p_known, v_run, v_places, v_taking.taken_ids, v_follows,
-                                                     p_staged, p_now) c;
+                                                     p_staged, p_counted, p_now) c;
     end if;
     if v_gated <> '{}' then
         perform regate_1(v_gated, v_causes, v_gates, p_now);

@@ -1,9 +1,9 @@
--- blocked -> running for jobs that were admitted, in the order given. p_holders are those that hold limits.
+-- blocked -> running for jobs that were admitted, in the order given. p_holders are those that hold limits, all of them with p_counted.
 -- Lock: the blocked rows are the caller's; keys as free_unique_1. Index: blocked_pkey, job_pkey, unique_key_id, step_pkey.
 -- Differs: SQLite moves them one by one.
 create function {schema}.claim_blocked_1(
     p_incarnation bigint, p_known jsonb, p_ids bigint[], p_places int[], p_holders bigint[], p_follows boolean[],
-    p_staged bigint[], p_now timestamptz
+    p_staged bigint[], p_counted boolean, p_now timestamptz
 ) returns setof {schema}.exchanged_3
 language plpgsql as $$
 #variable_conflict use_column
@@ -12,7 +12,7 @@ begin
     with taken as materialized (
         select u.place, u.number, b.*, j.queue_name, j.task_name, j.tenant_name, j.tags, j.correlation_id, j.attempts, j.timeout,
                j.enqueued_at, j.trigger, j.ordering_key, case when octet_length(j.args) <= 8192 then j.args end as args,
-               case when u.id = any(p_holders) then j.extras | 256::smallint else j.extras end as extras,
+               case when p_counted or u.id = any(p_holders) then j.extras | 256::smallint else j.extras end as extras,
                (case when u.follows then 512 else 0 end + case when u.id = any(p_staged) then 1024 else 0 end)::smallint as told
           from unnest(p_ids, p_places, p_follows) with ordinality as u (id, place, follows, number)
          cross join lateral (

@@ -1,10 +1,11 @@
 -- Looks after keys and limits that were freed, or open now: lets the jobs go on that waited behind them. Those that fit into
--- the claim start at once, before anything from the lanes; the others become ready in their old places.
+-- the claim start at once, before anything from the lanes; the others become ready in their old places: also those in lanes
+-- that are bounded themselves, where the claim looks next.
 -- Lock: released rows FOR UPDATE SKIP LOCKED, then limit_state rows and blocked rows likewise, then those of admit_1.
 -- Index: released_pkey, keyed_pkey, blocked_pkey, blocked_gate and those of the parts. Differs: SQLite's ends do it.
 create function {schema}.claim_freed_1(
     p_incarnation bigint, p_known jsonb, p_paused text[], p_paused_tasks bigint[], p_queues text[], p_lanes bigint[],
-    p_caps int[], p_most int, p_chain int, p_now timestamptz
+    p_bounded bigint[], p_caps int[], p_most int, p_chain int, p_now timestamptz
 ) returns setof {schema}.exchanged_3
 language plpgsql as $$
 #variable_conflict use_column
@@ -45,7 +46,8 @@ begin
     select array_agg(b.id) filter (where b.here), array_agg(b.id) filter (where not b.here) into v_here, v_away
       from (select b.id, p_known ? b.task::text and (b.task = any(p_paused_tasks)) is not true
                    and exists (select 1 from unnest(p_queues, p_lanes, p_caps) as l (queue, lane, cap)
-                                where l.lane = b.queue and l.cap > 0 and ('queue:' || l.queue = any(p_paused)) is not true) as here
+                                where l.lane = b.queue and l.cap > 0 and (l.lane = any(p_bounded)) is not true
+                                  and ('queue:' || l.queue = any(p_paused)) is not true) as here
               from unnest(v_ids) as u (id) cross join lateral (
                 select b.id, b.task, b.queue from blocked b where b.id = u.id offset 0) b) b;
     if v_away is not null then
@@ -53,7 +55,7 @@ begin
     end if;
     if v_here is not null then
         return query select a.* from admit_1(p_incarnation, p_known, p_paused_tasks, p_lanes, p_caps, p_most, p_chain, v_here,
-                                             null, p_now) a;
+                                             null, false, p_now) a;
     end if;
     perform watch_limits_1(v_limits, p_now);
 end

@@ -16,8 +16,8 @@ create function {schema}.exchange_3(
     p_error_messages text[], p_tracebacks text[], p_fingerprints text[], p_elapsed float8[],
     p_cursor_ids bigint[], p_cursor_runs int[], p_cursor_names text[], p_cursor_positions bigint[],
     p_queues text[], p_lanes bigint[], p_caps int[], p_sweeps boolean[], p_most int, p_unparked bigint[],
-    p_jump_lanes bigint[], p_jump_from int[], p_jump_pos bigint[], p_jump_to bigint[], p_chain int, p_own boolean,
-    p_now timestamptz
+    p_jump_lanes bigint[], p_jump_from int[], p_jump_pos bigint[], p_jump_to bigint[], p_chain int,
+    p_fair boolean[], p_reserved int[], p_last bigint[], p_rest int[], p_given bigint[], p_own boolean, p_now timestamptz
 ) returns setof {schema}.exchanged_3
 language plpgsql security definer
 set search_path = {schema}, pg_temp
@@ -43,12 +43,28 @@ declare
     v_most int[];
     v_left int;
     v_rows bigint;
-    v_claimed int;
     v_wished boolean;
     v_due timestamptz;
     v_bound bigint[];
     v_bounded text[];
     v_blocks boolean;
+    v_lanes bigint[];
+    v_limit bigint;
+    v_room int;
+    v_mark smallint;
+    v_aged int;
+    v_turn record;
+    v_served record;
+    v_share int;
+    v_shared int;
+    v_total int;
+    v_ask int;
+    v_low int[];
+    v_at bigint[];
+    v_high bigint[];
+    v_started int;
+    v_kind text;
+    v_oldest record;
     v_staged bigint[];
     v_set_aside int := 0;
     v_row {schema}.exchanged_3;
@@ -101,10 +117,14 @@ begin
       from (select array_agg(p.target) as targets, array_agg(p.key) filter (where p.target like 'task:%') as tasks
               from pause p where p.until is null or p.until > v_now) p
      cross join (select array_agg(t.task) as tasks from task_limit t) t;
+    if v_bounded is not null or true = any(p_fair) then
+        v_lanes := array(select l.lane from unnest(p_lanes, p_queues, p_fair) as l (lane, queue, fair)
+                          where l.fair or l.queue = any(v_bounded));
+    end if;
     for v_try in 1 .. 10 loop
         exit when v_due is null or v_due > v_now or v_wanted <= 0;
-        for v_row in select * from claim_freed_1(p_incarnation, v_known, v_paused, v_paused_tasks, p_queues, p_lanes, p_caps,
-                                                 v_wanted, p_chain, v_now) loop
+        for v_row in select * from claim_freed_1(p_incarnation, v_known, v_paused, v_paused_tasks, p_queues, p_lanes, v_lanes,
+                                                 p_caps, v_wanted, p_chain, v_now) loop
             return next v_row;
             v_wanted := v_wanted - 1;
             p_caps[v_row.place] := p_caps[v_row.place] - 1;
@@ -113,7 +133,7 @@ begin
     end loop;
     if cardinality(p_unparked) > 0 then
         for v_row in select * from claim_parked_3(p_incarnation, v_known, p_queues, p_lanes, p_caps, v_paused,
-                                                  coalesce(v_paused_tasks, '{}'), null, v_wanted, p_unparked, v_now) loop
+                                                  coalesce(v_paused_tasks, '{}'), v_lanes, v_wanted, p_unparked, v_now) loop
             return next v_row;
             v_wanted := v_wanted - 1;
             p_caps[v_row.place] := p_caps[v_row.place] - 1;
@@ -123,9 +143,28 @@ begin
         exit when v_wanted <= 0;
         continue when 'queue:' || p_queues[v_place] = any(v_paused);
         v_lane := p_lanes[v_place];
-        v_blocks := p_queues[v_place] = any(v_bounded)
-            and exists (select 1 from limit_policy l where l.queue = p_queues[v_place] and l.name like 'block:%');
         v_left := least(p_caps[v_place], v_wanted);
+        v_limit := null;
+        v_mark := 0;
+        v_blocks := false;
+        v_share := null;
+        v_total := 0;
+        if v_lane = any(v_lanes) then
+            if p_queues[v_place] = any(v_bounded) then
+                v_blocks := exists (select 1 from limit_policy l where l.queue = p_queues[v_place] and l.name like 'block:%');
+                if exists (select 1 from limit_policy l where l.name = 'queue:' || p_queues[v_place]) then
+                    select o.key, o.room into v_limit, v_room from open_lane_1(p_queues[v_place], v_now) o;
+                    v_due := coalesce(v_due, '-infinity');
+                    v_left := least(v_left, v_room);
+                end if;
+            end if;
+            if v_limit is not null or p_fair[v_place] then
+                v_mark := 256;
+            end if;
+            v_shared := p_caps[v_place] - coalesce(p_reserved[v_place], 0);
+            p_caps[v_place] := v_left;
+        end if;
+        v_aged := case when p_given[v_place] is not null and v_left > 0 then aged_1(p_given[v_place], v_left) else 0 end;
         v_began := clock_timestamp();
         v_swept := p_sweeps[v_place] and sweep_due_1('lane:' || v_lane, 1000);
         v_from := null;
@@ -138,20 +177,54 @@ begin
             v_pos := '{-1}';
             v_to := '{2147483648}';
         end if;
-        v_tenants := array_fill(0::bigint, array[cardinality(v_from)]);
         while v_left > 0 loop
-            v_most := array_fill(v_left, array[cardinality(v_from)]);
+            v_kind := 'lane';
+            v_ask := v_left;
+            if p_fair[v_place] then
+                select t.* into v_turn from turn_1(
+                    p_queues[v_place], v_lane, coalesce(p_last[v_place], -9223372036854775808), coalesce(p_rest[v_place], 0), v_left,
+                    v_share, v_shared, p_reserved[v_place] > 0, v_now) t;
+                v_due := coalesce(v_due, '-infinity');
+                exit when v_turn.tenants = '{}';
+                v_kind := 'fair';
+                v_share := v_turn.share;
+                v_tenants := v_turn.tenants;
+                v_most := v_turn.most;
+                v_low := array_fill(-2147483648, array[cardinality(v_tenants)]);
+                v_at := array_fill(-1::bigint, array[cardinality(v_tenants)]);
+                v_high := array_fill(2147483648::bigint, array[cardinality(v_tenants)]);
+            else
+                v_tenants := array_fill(0::bigint, array[cardinality(v_from)]);
+                v_most := array_fill(v_left, array[cardinality(v_from)]);
+                v_low := v_from;
+                v_at := v_pos;
+                v_high := v_to;
+            end if;
+            if v_aged > 0 then
+                select o.* into v_oldest
+                  from oldest_1(v_lane, v_tenants[1], least(v_aged, v_most[1]), v_from, v_pos, v_to) o;
+                v_aged := 0;
+                if v_oldest.low is not null then
+                    v_kind := 'aged';
+                    v_tenants := array_fill(v_tenants[1], array[cardinality(v_oldest.low)]);
+                    v_low := v_oldest.low;
+                    v_at := v_oldest.pos;
+                    v_high := v_oldest.high;
+                    v_most := v_oldest.most;
+                    v_ask := (select sum(m) from unnest(v_most) m);
+                end if;
+            end if;
             v_top := (select s.last_value from pos s);
             return query
             with picked as materialized (
-                select x.* from unnest(v_tenants, v_from, v_pos, v_to, v_most) as s (lane, low, pos, high, most)
+                select x.* from unnest(v_tenants, v_low, v_at, v_high, v_most) as s (lane, low, pos, high, most)
                  cross join lateral (
                     select r.ctid as tid, r.id, r.tenant as lane, r.task, r.priority, r.pos, r.run + 1 as run, r.failed, r.lost,
                            r.interrupted, r.snoozed, r.expires_at, r.limited_at
                       from ready r
                      where r.queue = v_lane and r.tenant = s.lane and (r.priority, r.pos) > (s.low, s.pos) and r.priority < s.high
                      order by r.priority, r.pos limit s.most for update skip locked) x
-                 limit v_left
+                 limit v_ask
             ), gone as (
                 delete from ready where ctid = any(array(select p.tid from picked p))
             ), taken as materialized (
@@ -176,7 +249,7 @@ begin
                                      snoozed, expires_at, enqueued_at, queue_name, task_name, tenant, correlation_id, extras)
                 select p_incarnation, t.id, v_lane, t.task, v_now, v_now + coalesce(t.timeout, t.time_to_run), t.run, t.priority,
                        t.failed, t.lost, t.interrupted, t.snoozed, t.expires_at, t.enqueued_at, t.queue, t.task_name, t.tenant,
-                       t.correlation_id, t.extras
+                       t.correlation_id, t.extras | v_mark
                   from taken t where t.passed is null
             ), parked as (
                 insert into blocked (id, task, queue, tenant, pos, since, cause, gate, priority, run, failed, lost, interrupted,
@@ -210,8 +283,8 @@ begin
                         else t.extras end, t.trigger, t.ordering_key
               from taken t where t.passed is null
              union all
-            select 'lane', v_place, v_top, c.taken, l.priority, l.pos,
-                   array[least(extract(epoch from clock_timestamp() - v_began) * 1e6, 2147483647)::int, v_swept::int, v_left],
+            select v_kind, v_place, v_top, c.taken, l.priority, l.pos,
+                   array[least(extract(epoch from clock_timestamp() - v_began) * 1e6, 2147483647)::int, v_swept::int, v_ask],
                    null, null, v_now, null, null, null,
                    -- Only this way do the jobs that were set aside get out of here.
                    case when c.bound is not null then left(set_config('duly.set_aside', c.bound, true), 0) end, null, null, null,
@@ -222,27 +295,46 @@ begin
              union all
             -- All wanted were taken, and some of them passed over: the number of rows says so, as nothing else gets out of here.
             select 'more', v_place, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null
-              from generate_series(0, v_left)
-             where (select count(*) = v_left and count(t.passed) > 0 from taken t);
+              from generate_series(0, v_ask)
+             where (select count(*) = v_ask and count(t.passed) > 0 from taken t);
             get diagnostics v_rows = row_count;
-            v_claimed := case when v_rows > v_left + 1 then v_rows - v_left - 2 else v_rows - 1 end;
-            v_wanted := v_wanted - v_claimed;
-            p_caps[v_place] := p_caps[v_place] - v_claimed;
+            v_started := case when v_rows > v_ask + 1 then v_rows - v_ask - 2 else v_rows - 1 end;
+            v_wanted := v_wanted - v_started;
+            p_caps[v_place] := p_caps[v_place] - v_started;
             v_staged := string_to_array(nullif(current_setting('duly.set_aside', true), ''), ',')::bigint[];
             if v_staged is not null then
                 perform set_config('duly.set_aside', '', true);
                 v_set_aside := v_set_aside + cardinality(v_staged);
-                v_due := '-infinity';
+                v_due := coalesce(v_due, '-infinity');
                 for v_row in select * from admit_1(p_incarnation, v_known, v_paused_tasks, p_lanes, p_caps, v_wanted, p_chain,
-                                                   v_staged, v_staged, v_now) loop
+                                                   v_staged, v_staged, v_mark <> 0, v_now) loop
                     return next v_row;
+                    v_started := v_started + 1;
                     v_wanted := v_wanted - 1;
                     p_caps[v_place] := p_caps[v_place] - 1;
                 end loop;
             end if;
-            exit when v_rows <= v_left + 1 or v_set_aside >= 2000;
+            v_total := v_total + v_started;
+            if p_fair[v_place] then
+                select s.* into v_served from serve_1(
+                    p_incarnation, p_queues[v_place], v_lane,
+                    case v_kind when 'aged' then v_turn.tenants[1:1] else v_turn.tenants end,
+                    case v_kind when 'aged' then array[v_ask] else v_turn.most end, v_turn.quanta, v_started,
+                    case v_kind when 'aged' then 0 else v_left end, v_now) s;
+                v_shared := v_shared - v_served.spent;
+                p_last[v_place] := coalesce(v_served.last, p_last[v_place]);
+                p_rest[v_place] := coalesce(v_served.rest, p_rest[v_place]);
+            end if;
+            exit when v_set_aside >= 2000 or v_kind = 'lane' and v_rows <= v_ask + 1 or v_kind = 'fair' and v_started = 0;
             v_left := least(p_caps[v_place], v_wanted);
         end loop;
+        if v_limit is not null and v_total > 0 then
+            perform hold_lane_1(p_incarnation, v_limit, v_lane, v_total, v_now);
+        end if;
+        if p_fair[v_place] and v_total > 0 then
+            return next row('turn', v_place, p_last[v_place], p_rest[v_place], null, null, null, null, null, null, null, null, null,
+                            null, null, null, null, null)::{schema}.exchanged_3;
+        end if;
         if v_swept then
             perform sweep_done_1('lane:' || v_lane, v_began);
         end if;

@@ -34,6 +34,7 @@ begin
     perform pay_owed_1(v_now);
     perform heal_keys_1(v_now);
     perform heal_limits_1(v_now);
+    perform unfair_1();
     perform keep_sample_2(v_now);
     perform keep_load_1(v_now);
     update sweep set cost = least(clock_timestamp() - v_began, interval '3 seconds') where name = 'sweep';

@@ -183,6 +183,13 @@ create index override_key on {schema}.override (key, id);
 -- include: functions/admit_1.sql
 -- include: functions/claim_freed_1.sql
 -- include: functions/claim_parked_3.sql
+-- include: functions/aged_1.sql
+-- include: functions/oldest_1.sql
+-- include: functions/time_lane_1.sql
+-- include: functions/open_lane_1.sql
+-- include: functions/hold_lane_1.sql
+-- include: functions/turn_1.sql
+-- include: functions/serve_1.sql
 -- include: functions/exchange_3.sql
 -- include: functions/promote_2.sql
 -- include: functions/unpark_resumed_2.sql
@@ -190,6 +197,7 @@ create index override_key on {schema}.override (key, id);
 -- include: functions/rekey_waiting_2.sql
 -- include: functions/heal_keys_1.sql
 -- include: functions/heal_limits_1.sql
+-- include: functions/unfair_1.sql
 -- include: functions/sweep_3.sql
 -- include: functions/redrive_3.sql
 -- include: functions/reprioritise_2.sql
@@ -293,7 +301,10 @@ begin
         p_incarnation, p_done_ids, p_done_elapsed, p_done_results, p_ids, p_runs, p_events, p_states, p_failed, p_lost,
         p_interrupted, p_snoozed, p_delays, p_results, p_reasons, p_notes, p_error_types, p_error_messages, p_tracebacks,
         p_fingerprints, p_elapsed, p_cursor_ids, p_cursor_runs, p_cursor_names, p_cursor_positions, p_queues, p_lanes, p_caps,
-        p_sweeps, p_most, p_unparked, p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, 1, p_own, p_now) e
+        p_sweeps, p_most, p_unparked, p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, 1,
+        (select array_agg(coalesce((select q.fair from queue q where q.name = u.queue), false) order by u.place)
+           from unnest(p_queues) with ordinality as u (queue, place)),
+        null, null, null, null, p_own, p_now) e
      where e.kind is null or e.kind <> 'now' or cardinality(p_unparked) > 0;
 end
 $$;
