@@ -202,19 +202,17 @@ NO_COMPLETIONS: Final[dict[str, Any]] = dict.fromkeys(completions(()))
 NO_ENDS: Final[dict[str, Any]] = dict.fromkeys(ends(()))
 NO_CLAIM: Final[dict[str, Any]] = {
     **dict.fromkeys(
-        (
-            "queues", "lanes", "caps", "sweeps", "unparked", "jump_lanes", "jump_from", "jump_pos", "jump_to",
-            "fair", "reserved", "last", "rest", "given",
-        )  # fmt: skip
+        ("queues", "lanes", "caps", "sweeps", "unparked", "jump_lanes", "jump_from", "jump_pos", "jump_to")
     ),
+    **dict.fromkeys(("fair", "reserved", "last", "rest", "given")),
     "most": 0,
     "chain": 1,
 }
 
 
 def in_order(rows: Sequence[Sequence[Any]]) -> Iterable[Sequence[Any]]:
-    """The claimed rows of an exchange. Those that were set aside by a scan come behind the others of it: back into their
-    places, each with its followers behind it."""
+    """The claimed rows of an exchange. Those that were set aside by a scan come behind its others: they go back into
+    their places, each with its followers behind it."""
     if not any(row[0] is None and row[15] & ADMITTED for row in rows):
         return [row for row in rows if row[0] is None]
     ordered: list[Sequence[Any]] = []
