@@ -26,7 +26,6 @@ from duly.stores.sqlite.waiting import (
     UNKNOWN,
     Waiting,
     expire,
-    row_of,
     skip,
     waiting_of,
 )
@@ -102,8 +101,7 @@ class Claim:
         self._looked_at = 0
         """So many of the unwritten are known not to be stale."""
         self._expired: list[Waiting] = []
-        self._parked: list[tuple[Waiting, Gate, int | None]] = []
-        """Each with since when it has waited for a limit."""
+        self._parked: list[tuple[Row, Gate]] = []
         self._stale: list[Waiting] = []
         self._following: set[int] = set()
         self._left_off = False
@@ -310,25 +308,22 @@ class Claim:
         if self._is_expired(row):
             self._expired.append(waiting_in(row))
         elif row[4] in self._paused.tasks:
-            self._park(row, Gate(PAUSED, 0))
+            self._parked.append((row, Gate(PAUSED, 0)))
         elif row[4] not in self._tasks:
-            self._park(row, Gate(UNKNOWN, 0))
+            self._parked.append((row, Gate(UNKNOWN, 0)))
         elif not row[20] & KEYED and not (self._bounds.some and self._admission().controls(row)):
             self._take(row)
             return 1
         elif row[20] & VERSION and self._are_stale([row[0]]):
             self._stale.append(waiting_in(row))
         elif (gate := self._admission().gate(row)) is not None:
-            self._park(row, gate)
+            self._parked.append((row, gate))
         else:
             self._take(row)
             if row[20] & KEYED and not self._request.suspects:
                 return 1 + self._follow(row, min(most, self._request.chain) - 1)
             return 1
         return 0
-
-    def _park(self, row: Row, gate: Gate) -> None:
-        self._parked.append((waiting_in(row), gate, row[SINCE]))
 
     def _follow(self, head: Row, most: int) -> int:
         """Take the next jobs of its ordering key with a job, without a gap: how many."""
@@ -376,16 +371,12 @@ class Claim:
 
     def _set_aside(self) -> None:
         now = self._session.now
-        rows = [
-            {
-                **row_of(waiting),
-                "cause": gate.cause,
-                "since": since if since is not None and gate.cause == BEHIND_LIMIT else now,
-                "gate": gate.key,
-            }
-            for waiting, gate, since in self._parked
-        ]
-        self._session.many("insert_blocked", rows)
+        rows = []
+        for row, (cause, gate) in self._parked:
+            id, lane, priority, pos, task, *counted = row[:11]
+            since = row[SINCE] if cause == BEHIND_LIMIT else None
+            rows.append((id, cause, task, lane, priority, pos, *counted, since or now, gate, row[TENANT]))
+        self._session.tuples("insert_blocked", rows)
         expire(self._session, self._expired)
         skip(self._session, self._stale, "stale")
 

@@ -66,6 +66,10 @@ def pass_on(session: Session, key: int, id: int, policy: str) -> None:
 def enthrone(session: Session, key: int, queue: int, policy: str, *, paused: bool) -> int | None:
     """Give a key to the first of its jobs that counts; who it is. A key without any is forgotten."""
     id = first_of(session, key, policy)
+    if id is None and (lost := session.value("select_first_gated", gate=key)) is not None:
+        # Behind the key, and not in its order: damage.
+        session.run("insert_keyed", key=key, id=lost)
+        id = int(lost)
     if id is None and not paused:
         session.run("delete_key_head", key=key)
         return None
