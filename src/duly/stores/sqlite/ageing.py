@@ -7,29 +7,27 @@ import json
 from heapq import heapify, heapreplace
 from typing import Final
 
-from duly.core.control import AGED_SHARE
+from duly.core.ageing import aged
 from duly.core.defaults import INLINE_PAYLOAD
 from duly.stores.sqlite.session import Row, Session
 
-_KNOWN: Final = 16_384
+_KNOWN: Final = 4_096
 
 
 class Given:
-    """How many jobs each lane has given to claims of this store. Used under the write lock only."""
+    """How many jobs each queue has given to claims of this store. Used under the write lock only."""
 
     def __init__(self) -> None:
-        # By tenant, too: where two take turns, every eighth job of both together is always the same one's.
-        self._given: dict[tuple[int, int], int] = {}
+        self._given: dict[int, int] = {}
 
-    def aged(self, lane: int, tenant: int, wanted: int) -> int:
+    def aged(self, lane: int, wanted: int) -> int:
         """How many of so many are to be the oldest."""
-        given = self._given.get((lane, tenant), 0)
-        return (given + wanted) // AGED_SHARE - given // AGED_SHARE
+        return aged(self._given.get(lane, 0), wanted)
 
-    def add(self, lane: int, tenant: int, count: int) -> None:
+    def add(self, lane: int, count: int) -> None:
         if len(self._given) > _KNOWN:
             self._given.clear()
-        self._given[lane, tenant] = self._given.get((lane, tenant), 0) + count
+        self._given[lane] = self._given.get(lane, 0) + count
 
 
 def oldest(session: Session, lane: int, tenant: int, most: int) -> list[Row]:

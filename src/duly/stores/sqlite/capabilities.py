@@ -146,6 +146,7 @@ CAPABILITIES: Final = Capabilities(
         "select_latest_dead",
         "select_latest_samples",
         "select_left_keys",
+        "select_left_reserved",
         "select_limit_names",
         "select_limit_policies",
         "select_limit_state",

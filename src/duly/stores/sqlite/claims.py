@@ -15,7 +15,7 @@ from duly.stores.sqlite.bounds import bounds_of
 from duly.stores.sqlite.fairness import Round, Tenant, Turns
 from duly.stores.sqlite.moves import KEYED, UNIQUE, UNTOUCHED, VERSION, lane_of, task_key
 from duly.stores.sqlite.ordering import IN_READY, PLACE, SINCE, TENANT
-from duly.stores.sqlite.releasing import let_go, let_go_in, open_due, unblock
+from duly.stores.sqlite.releasing import drop_reserved, let_go, let_go_in, open_due, unblock
 from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.times import MICROSECOND, from_micros, maybe_duration
 from duly.stores.sqlite.transport import ids_text
@@ -102,6 +102,7 @@ class Claim:
         """So many of the unwritten are known not to be stale."""
         self._expired: list[Waiting] = []
         self._parked: list[tuple[Row, Gate]] = []
+        self._blocked = 0
         self._stale: list[Waiting] = []
         self._following: set[int] = set()
         self._left_off = False
@@ -122,7 +123,8 @@ class Claim:
             self._take_lanes(lanes, room)
             order = {lane: place for place, (_claim, lane) in enumerate(lanes)}
             self._taken.sort(key=lambda row: order[row[1]])
-        self._set_aside()
+        expire(self._session, self._expired)
+        skip(self._session, self._stale, "stale")
         self._write()
         self._offer([lane for _, lane in lanes])
         # What was set aside has let others go on, or hid them.
@@ -161,7 +163,7 @@ class Claim:
         return self._request.most - len(self._taken)
 
     def _aside(self) -> int:
-        return len(self._expired) + len(self._parked) + len(self._stale)
+        return len(self._expired) + len(self._parked) + self._blocked + len(self._stale)
 
     def _take_parked(self, room: dict[int, int], claims: Mapping[int, QueueClaim]) -> None:
         for name in self._request.unparked:
@@ -222,7 +224,7 @@ class Claim:
     def _take_lane(self, lane: int, tenant: int, most: int, uses: list[Use]) -> int:
         """At most so many of a lane, which take these limits, too: the oldest for a share, then as they stand."""
         first, taken = len(self._taken), 0
-        if not self._request.suspects and (aged := self._memory.given.aged(lane, tenant, most)):
+        if not self._request.suspects and (aged := self._memory.given.aged(lane, most)):
             rows = oldest(self._session, lane, tenant, aged)
             met = 0
             for row in rows:
@@ -231,8 +233,9 @@ class Claim:
                 met += 1
                 taken += self._keep(row, most - taken)
             self._session.tuples("delete_ready", [(row[0],) for row in rows[:met]])
+            self._block()
         taken += self._take_heads(lane, tenant, most - taken)
-        self._memory.given.add(lane, tenant, taken)
+        self._memory.given.add(lane, taken)
         for row in self._taken[first:] if uses else ():
             for use in uses:
                 self._admission().limits.start(use, row[0], counted=bool(tenant))
@@ -259,6 +262,7 @@ class Claim:
                 self._session.run(
                     "delete_ready_head", queue=lane, tenant=tenant, priority=last[2], pos=last[3]
                 )
+            self._block()
             if len(rows) < limit:
                 break
         return taken
@@ -342,6 +346,9 @@ class Claim:
             self._take(row[:PLACE])
             self._following.add(row[0])
             count += 1
+        if count:
+            # One of a more urgent lane was met before its head, and set aside.
+            self._parked = [one for one in self._parked if one[0][0] not in self._following]
         return count
 
     def _are_stale(self, ids: Sequence[int]) -> set[int]:
@@ -369,7 +376,10 @@ class Claim:
     def _is_expired(self, row: Row) -> bool:
         return row[10] is not None and row[10] <= self._session.now
 
-    def _set_aside(self) -> None:
+    def _block(self) -> None:
+        """Write what was set aside behind something: who owns a key is told by where its jobs stand."""
+        if not self._parked:
+            return
         now = self._session.now
         rows = []
         for row, (cause, gate) in self._parked:
@@ -377,8 +387,10 @@ class Claim:
             since = row[SINCE] if cause == BEHIND_LIMIT else None
             rows.append((id, cause, task, lane, priority, pos, *counted, since or now, gate, row[TENANT]))
         self._session.tuples("insert_blocked", rows)
-        expire(self._session, self._expired)
-        skip(self._session, self._stale, "stale")
+        self._blocked += len(rows)
+        self._parked.clear()
+        if self._admitting is not None:
+            self._admitting.keys.go_on()
 
     def _write(self) -> None:
         """Make the rest claimed."""
@@ -411,6 +423,7 @@ class Claim:
     def _offer(self, lanes: list[int]) -> None:
         """Give the places at limits that nobody has taken to others."""
         if self._missed:
+            drop_reserved(self._session)
             limits = self._admission().limits
             let_go(self._session, self._bounds, [name for row in self._missed for name in limits.names(row)])
         if self._session.freed and self._left() > 0:

@@ -10,7 +10,7 @@ from typing import Final
 
 from duly.stores.sqlite.bounds import Bounds, bounds_of
 from duly.stores.sqlite.database import Database
-from duly.stores.sqlite.releasing import enthrone, freed, let_go, pass_on, unblock
+from duly.stores.sqlite.releasing import crown, freed, go_on, let_go, pass_on, unblock
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.transport import ids_text
 from duly.stores.sqlite.usage import use_of
@@ -115,12 +115,12 @@ def _heal(session: Session, keys: Sequence[int]) -> None:
     for key in keys:
         id, paused, live, dead, policy = session.row("select_key_head", key=key) or (None, 0, 0, 0, "wait")
         if live:
-            if not paused and session.row("select_gated_job", id=id, gate=key) is not None:
-                unblock(session, [id])
+            if not paused:
+                go_on(session, key, id)
         elif not dead or policy == "skip_dead":
             if id is not None:
                 session.run("delete_keyed", key=key, id=id)
-            enthrone(session, key, 0, policy, paused=bool(paused))
+            crown(session, key, policy, paused=bool(paused))
 
 
 def _drop(session: Session, gone: Sequence[tuple[int, int]]) -> None:

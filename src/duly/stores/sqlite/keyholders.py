@@ -2,7 +2,7 @@
 
 from duly.core.control import KeyRecord
 from duly.core.job import JobId
-from duly.stores.sqlite.releasing import enthrone, first_of, ordering_key, unblock
+from duly.stores.sqlite.releasing import crown, first_of, go_on, ordering_key
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import from_micros
 
@@ -45,9 +45,9 @@ def resume(session: Session, queue: str, tenant: str, name: str) -> bool:
     session.run("update_key_resumed", key=key)
     if id is not None and not live:
         session.run("delete_keyed", key=key, id=id)
-        enthrone(session, key, 0, policy, paused=False)
-    elif id is not None and session.row("select_gated_job", id=id, gate=key) is not None:
-        unblock(session, [id])
-    elif id is None:
+        crown(session, key, policy, paused=False)
+    elif id is not None:
+        go_on(session, key, id)
+    else:
         session.run("delete_key_head", key=key)
     return True

@@ -4,7 +4,8 @@ What an end does to a key is told next door.
 """
 
 from duly.core.defaults import INLINE_PAYLOAD
-from duly.stores.sqlite.releasing import enthrone, ordering_key
+from duly.stores.sqlite.moves import lane_of
+from duly.stores.sqlite.releasing import enthrone, go_on, ordering_key
 from duly.stores.sqlite.session import Row, Session
 
 # Places in a row of `select_ready` and its kin, which claims and their parts share.
@@ -22,6 +23,8 @@ class Keys:
         self._session = session
         self._heads: dict[int, int | None] = {}
         """Whom a key lets run; None for a paused one."""
+        self._owners: list[tuple[int, int]] = []
+        """New ones, that may wait behind their own key."""
 
     @staticmethod
     def of(row: Row) -> int:
@@ -48,6 +51,12 @@ class Keys:
             found.append(follower)
         return found
 
+    def go_on(self) -> None:
+        """Let new owners go on. Not while rows of a lane are looked at: these are deleted up to the last one."""
+        for key, id in self._owners:
+            go_on(self._session, key, id)
+        self._owners.clear()
+
     def _head(self, key: int, row: Row) -> int | None:
         known = self._session.row("select_key_head", key=key)
         id, paused, live, dead, policy = known or (None, 0, 0, 0, "wait")
@@ -56,5 +65,7 @@ class Keys:
             self._session.run("insert_keyed", key=key, id=row[0])
             if known is None:
                 policy = str(self._session.value("select_ordering", queue=row[QUEUE]) or "wait")
-            id = enthrone(self._session, key, row[LANE], policy, paused=bool(paused))
+            id = enthrone(self._session, key, lane_of(row[QUEUE], False), policy, paused=bool(paused))
+            if id is not None and not paused and id != row[0]:
+                self._owners.append((key, id))
         return None if paused else id

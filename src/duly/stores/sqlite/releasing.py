@@ -60,7 +60,7 @@ def pass_on(session: Session, key: int, id: int, policy: str) -> None:
     session.run("delete_keyed", key=key, id=id)
     head = session.row("select_key_head", key=key)
     if head is not None and head[0] == id:
-        enthrone(session, key, 0, policy, paused=bool(head[1]))
+        crown(session, key, policy, paused=bool(head[1]))
 
 
 def enthrone(session: Session, key: int, queue: int, policy: str, *, paused: bool) -> int | None:
@@ -74,9 +74,20 @@ def enthrone(session: Session, key: int, queue: int, policy: str, *, paused: boo
         session.run("delete_key_head", key=key)
         return None
     session.run("upsert_key_head", key=key, id=id, queue=queue, now=session.now)
-    if id is not None and not paused and session.row("select_gated_job", id=id, gate=key) is not None:
-        unblock(session, [id])
     return id
+
+
+def go_on(session: Session, key: int, id: int) -> None:
+    """The owner of a key need not wait behind it."""
+    if session.row("select_gated_job", id=id, gate=key) is not None:
+        unblock(session, [id])
+
+
+def crown(session: Session, key: int, policy: str, *, paused: bool) -> None:
+    """As `enthrone`, and the new owner goes on."""
+    id = enthrone(session, key, 0, policy, paused=paused)
+    if id is not None and not paused:
+        go_on(session, key, id)
 
 
 def first_of(session: Session, key: int, policy: str) -> int | None:
@@ -129,10 +140,19 @@ def let_go_in(session: Session, bounds: Bounds, lanes: Sequence[int]) -> None:
 
 
 def look_again(session: Session) -> None:
-    """A job that a limit had let go on may have left: its place is for another."""
+    """A job that a limit had let go on, or that has reserved some, may have left: its places are for others."""
+    drop_reserved(session)
     rows = session.rows("select_gates_after", after=_FIRST, most=_CHUNK)
     if rows:
         let_go(session, bounds_of(session), [name for _, cause, name, _ in rows if cause == _LIMIT and name])
+
+
+def drop_reserved(session: Session) -> None:
+    """Give back what jobs have reserved that do not wait any more."""
+    left = session.rows("select_left_reserved")
+    if left:
+        session.many("delete_hold", [{"key": key, "id": id} for key, id in left])
+        freed(session, [*{key for key, _ in left}])
 
 
 def open_due(session: Session, bounds: Bounds) -> int:
