@@ -181,7 +181,8 @@ def _claim(request: ClaimRequest, lanes: list[int], marks: Marks) -> dict[str, A
 
 def _exchange(ended: Sequence[Ended], request: ClaimRequest | None, rows: list[Row]) -> Exchange:
     lost = {(row[2], row[3]) for row in rows if row[0] == "lost"}
-    told = next((row for row in rows if row[0] == "now"), None)
+    now = next((row for row in reversed(rows) if row[0] == "now"), None)
+    told = now or next((row for row in rows if row[0] in {"lane", "aged", "fair"}), None)
     claimed_at = columns.utc_or_none(told[9]) if told else None
     queues = [claim.queue for claim in request.queues] if request else []
     return Exchange(
@@ -190,5 +191,5 @@ def _exchange(ended: Sequence[Ended], request: ClaimRequest | None, rows: list[R
         if claimed_at
         else (),
         wishes=tuple(JobId(row[2]) for row in rows if row[0] == "wish"),
-        again=told[8] if told else None,
+        again=now[8] if now else None,
     )

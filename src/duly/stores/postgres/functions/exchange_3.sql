@@ -129,7 +129,7 @@ begin
             v_wanted := v_wanted - 1;
             p_caps[v_row.place] := p_caps[v_row.place] - 1;
         end loop;
-        v_due := (select r.due from released r order by r.due limit 1);
+        v_due := coalesce((select r.due from released r order by r.due limit 1), 'infinity');
     end loop;
     if cardinality(p_unparked) > 0 then
         for v_row in select * from claim_parked_3(p_incarnation, v_known, p_queues, p_lanes, p_caps, v_paused,
@@ -339,11 +339,13 @@ begin
             perform sweep_done_1('lane:' || v_lane, v_began);
         end if;
     end loop;
-    v_row := row('now', null, null, null, null, null, null, null, null, v_now, null, null, null, null, null, null, null, null);
-    if v_due is not null and v_wanted > 0 then
-        v_due := case when v_set_aside >= 2000 then '-infinity' else (select r.due from released r order by r.due limit 1) end;
-        v_row.timeout := case when v_due <= v_now then '0' else v_due - v_now end;
+    if v_due is not null or cardinality(p_unparked) > 0 then
+        v_row := row('now', null, null, null, null, null, null, null, null, v_now, null, null, null, null, null, null, null, null);
+        if v_wanted > 0 then
+            v_due := case when v_set_aside >= 2000 then '-infinity' else (select r.due from released r order by r.due limit 1) end;
+            v_row.timeout := case when v_due <= v_now then '0' else v_due - v_now end;
+        end if;
+        return next v_row;
     end if;
-    return next v_row;
 end
 $$;
