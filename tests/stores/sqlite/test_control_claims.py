@@ -258,6 +258,8 @@ def test_many_tenants_that_may_run_nothing_hide_none_that_may(store: SQLiteStore
 
     assert running == set(names)
     assert exchange(store, incarnation, 10, fair=True).claimed == ()
+    # Nobody is told to come again at once for ever.
+    assert any(exchange(store, incarnation, 10, fair=True).again is None for _ in range(20))
 
 
 def test_a_lock_is_had_by_one_and_ends_with_its_time(store: SQLiteStore) -> None:

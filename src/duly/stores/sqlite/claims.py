@@ -31,7 +31,7 @@ from duly.stores.sqlite.waiting import (
 )
 
 # What one call may set aside (expired, unknown, paused) so that the write lock stays short.
-_MOST_ASIDE: Final = 2_000
+_MOST_ASIDE: Final = 1_000
 _CHUNK: Final = 200
 _NO_QUEUES: Final = frozenset[str]()
 _NO_TASKS: Final = frozenset[int]()
@@ -212,7 +212,7 @@ class Claim:
             turn = Round(self._session, self._admission().limits, self._memory.turns, claim, lane)
             taken = turn.serve(most, partial(self._take_tenant, lane, uses))
             self._admission().wait_until(turn.opens_at)
-            self._left_off = self._left_off or (turn.left_off and taken < most)
+            self._left_off = self._left_off or turn.left_off
         if taken == most < wanted and self._session.row("select_lane_waits", queue=lane) is not None:
             for use in uses:
                 self._admission().wait_until(use.opens_at(self._session.now))

@@ -17,6 +17,7 @@ _FIRST: Final = -(2**63)
 _CHUNK: Final = 256
 # Of so many nobody may run anything: the next claim looks at others.
 _MOST_SEEN: Final = 1_024
+_MOST_BARREN: Final = 16
 _KNOWN: Final = 4096
 
 
@@ -32,6 +33,13 @@ class Turns:
 
     def __init__(self) -> None:
         self._turns: dict[int, Turn] = {}
+        self._barren: dict[int, int] = {}
+        """Claims in a row that found nobody who may run anything, and had not seen all."""
+
+    def goes_on(self, lane: int, found: bool) -> bool:
+        """Whether it is worth to look at more tenants at once."""
+        self._barren[lane] = 0 if found else self._barren.get(lane, 0) + 1
+        return self._barren[lane] < _MOST_BARREN
 
     def last(self, lane: int) -> Turn:
         return self._turns.get(lane, Turn(_FIRST, 0))
@@ -85,6 +93,7 @@ class Round:
                 gave = gave or served > 0
                 if taken >= wanted:
                     break
+        self.left_off = self.left_off and taken < wanted and self._turns.goes_on(self._lane, taken > 0)
         return taken
 
     def _serve(self, tenants: list[Tenant], share: int, wanted: int, take: Take) -> int:

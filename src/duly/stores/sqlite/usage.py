@@ -4,6 +4,7 @@ Holds are counted where they stand, so that there is no counter to leak. Knows n
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import ceil
 from typing import Final, NamedTuple
 
@@ -17,6 +18,11 @@ _MANY: Final = 1_000_000
 _LOCK: Final = "lock:"
 _TENANT: Final = "tenant:"
 ONE: Final = Bound(1)
+
+
+@lru_cache(maxsize=16_384)
+def limit_key(name: str) -> int:
+    return key_of(name)
 
 
 class Refusal(NamedTuple):
@@ -35,7 +41,7 @@ class Use:
 
     def __init__(self, name: str, bound: Bound, row: Row) -> None:
         self.name = name
-        self.key = key_of(name)
+        self.key = limit_key(name)
         self.bound = bound
         self._tat: int = row[0]
         self.held_until: int | None = row[1]
@@ -133,7 +139,7 @@ def uses_of(session: Session, bounds: Iterable[tuple[str, Bound]]) -> list[Use]:
     """Limits as they stand, by their instances' names and what bounds them, in the order given."""
     named = [*bounds]
     rows = session.rows(
-        "select_limit_state", keys=ids_text([key_of(name) for name, _ in named]), now=session.now
+        "select_limit_state", keys=ids_text([limit_key(name) for name, _ in named]), now=session.now
     )
     return [Use(name, bound, row) for (name, bound), row in zip(named, rows, strict=True)]
 
