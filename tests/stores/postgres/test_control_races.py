@@ -1,4 +1,4 @@
-"""Races about keys and limits that only a database with many writers has: late commits, two claims at once, ends beside claims."""
+"""Races about keys and limits that only a database with many writers has: late commits, claims and ends at once."""
 
 import threading
 from collections import Counter
@@ -81,7 +81,7 @@ def test_two_claims_that_meet_a_new_key_start_one_job_of_it(open_store: Open) ->
         def claim(number: int, held: list[list[ClaimedJob]] = held) -> None:
             held[number] = start(stores[number], me[number], most=10)
 
-        together(*(lambda number=number: claim(number) for number in range(3)))  # type: ignore[misc]
+        together(*(lambda number=number: claim(number) for number in range(3)))
 
         running = Counter(job.ordering_key for jobs in held for job in jobs)
         assert running == {f"{turn} {number}": 1 for number in range(4)}

@@ -52,6 +52,7 @@ begin
         on conflict (task, policy) do update set argument = excluded.argument
          where t.argument is distinct from excluded.argument;
     if v_changed then
+        perform tell_bounds_1();
         insert into released (due, kind, key)
         select '-infinity'::timestamptz, 2, g.gate from waited_gates_1() g where g.cause = 4;
         perform ring_1();

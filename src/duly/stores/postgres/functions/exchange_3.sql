@@ -73,7 +73,8 @@ begin
         if current_setting('transaction_isolation') <> 'read committed' then
             perform require_read_committed_1();
         end if;
-        select w.known || '{}', w.progress_at < v_now - w.heartbeat into v_known, v_stale
+        select w.known || '{}', w.progress_at < v_now - w.heartbeat, w.bound_tasks, w.bound_queues
+          into v_known, v_stale, v_bound, v_bounded
           from worker w where w.incarnation = p_incarnation for key share;
         if v_stale then
             update worker set progress_at = v_now where incarnation = p_incarnation;
@@ -111,13 +112,15 @@ begin
     if v_known is null or v_wanted <= 0 then
         return;
     end if;
-    select p.targets, p.tasks, t.tasks, (select r.due from released r order by r.due limit 1),
-           (select array_agg(l.queue) from limit_policy l where l.queue is not null)
-      into v_paused, v_paused_tasks, v_bound, v_due, v_bounded
-      from (select array_agg(p.target) as targets, array_agg(p.key) filter (where p.target like 'task:%') as tasks
-              from pause p where p.until is null or p.until > v_now) p
-     cross join (select array_agg(t.task) as tasks from task_limit t) t;
-    if v_bounded is not null or true = any(p_fair) then
+    if v_bounded is null then
+        -- A worker of the previous release has not been told.
+        select b.tasks, b.queues into v_bound, v_bounded from bounds_1() b;
+    end if;
+    select array_agg(p.target), array_agg(p.key) filter (where p.target like 'task:%'),
+           (select r.due from released r order by r.due limit 1)
+      into v_paused, v_paused_tasks, v_due
+      from pause p where p.until is null or p.until > v_now;
+    if v_bounded <> '{}' or true = any(p_fair) then
         v_lanes := array(select l.lane from unnest(p_lanes, p_queues, p_fair) as l (lane, queue, fair)
                           where l.fair or l.queue = any(v_bounded));
     end if;

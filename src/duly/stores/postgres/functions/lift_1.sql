@@ -14,6 +14,7 @@ begin
     end if;
     if v_was.kind = 'block' then
         delete from limit_policy where name = 'block:' || p_id;
+        perform tell_bounds_1();
         perform let_on_1(key_of_1('block:' || p_id));
     else
         perform let_on_1(v_was.key);

@@ -21,6 +21,7 @@ begin
         insert into limit_policy (key, name, origin, queue) values (key_of_1(v_name), v_name, '', substr(p_target, 7))
             on conflict do nothing;
     end if;
+    perform tell_bounds_1();
     perform let_on_1(key_of_1(p_target));
     perform note_act_1(p_kind || ' ' || p_target, p_by, p_reason, 0, override_1.at);
 end

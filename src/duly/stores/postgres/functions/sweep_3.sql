@@ -32,6 +32,7 @@ begin
          where coalesce((select true from finished f where f.id = w.id), (select true from dead d where d.id = w.id))
          limit 1000 for update skip locked));
     perform pay_owed_1(v_now);
+    perform tell_bounds_1();
     perform heal_keys_1(v_now);
     perform heal_limits_1(v_now);
     perform unfair_1();

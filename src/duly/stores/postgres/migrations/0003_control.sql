@@ -131,6 +131,11 @@ create table {schema}.tenant (
     at timestamptz not null
 );
 
+-- What of all this concerns its claims; NULL for workers of the previous release.
+alter table {schema}.worker
+    add column bound_tasks bigint[],
+    add column bound_queues text[];
+
 create table {schema}.override (
     id bigint generated always as identity primary key,
     target text not null,
@@ -148,6 +153,9 @@ create index override_key on {schema}.override (key, id);
 -- include: functions/ordering_name_1.sql
 -- include: functions/argument_1.sql
 -- include: functions/waited_gates_1.sql
+-- include: functions/bounds_1.sql
+-- include: functions/tell_bounds_1.sql
+-- include: functions/register_2.sql
 -- include: functions/policy_of_1.sql
 -- include: functions/limit_terms_1.sql
 -- include: functions/let_go_1.sql
