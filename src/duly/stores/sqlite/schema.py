@@ -104,6 +104,7 @@ def _queue_policy(queue: QueuePolicy) -> Values:
         "max_age": maybe_span(queue.max_age),
         "when_full": queue.when_full,
         "importance": queue.importance,
+        "reserve": float(queue.reserve),
     }
 
 

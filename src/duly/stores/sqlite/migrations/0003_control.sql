@@ -117,6 +117,7 @@ alter table {prefix}_queue add column max_depth integer;
 alter table {prefix}_queue add column max_age integer;
 alter table {prefix}_queue add column when_full text not null default 'reject';
 alter table {prefix}_queue add column importance integer not null default 100;
+alter table {prefix}_queue add column reserve real not null default 0;
 
 -- The time since which a job has waited for a limit, through every try.
 alter table {prefix}_ready add column since integer;
