@@ -272,3 +272,30 @@ def test_the_sweep_finds_what_was_lost_behind_its_back(store: PostgresStore) -> 
     store.upkeep.sweep(MINUTE, POISON, MINUTE)
 
     assert ids(start(store, me)) == [expected[1], expected[3]]
+
+
+def test_a_job_that_is_just_being_set_behind_its_head_is_not_forgotten(
+    store: PostgresStore, url: str
+) -> None:
+    me = worker(store)
+    (first,) = put(store, keyed())
+    (head,) = start(store, me)
+    assert head.id == first
+    (second,) = put(store, keyed())
+    with psycopg.connect(url) as claiming:
+        # As a claim does that has looked at the head while it ran, and has yet to commit.
+        claiming.execute("select id from duly.key_head for update")
+        claiming.execute(
+            "with gone as (delete from duly.ready where id = %s returning *) insert into duly.blocked "
+            "(id, task, queue, pos, since, cause, gate, priority) "
+            "select g.id, g.task, g.queue, g.pos, g.ready_at, 3, j.ordering, g.priority "
+            "from gone g join duly.job j on j.id = g.id",
+            (second,),
+        )
+
+        told = store.jobs.exchange(me, [ended(head)], ask())
+
+        assert (told.claimed, told.again) == ((), NOW)
+        claiming.commit()
+
+    assert ids(start(store, me)) == [second]

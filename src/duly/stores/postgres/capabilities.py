@@ -81,6 +81,7 @@ CAPABILITIES: Final = Capabilities(
         "finish_taking",
         "finish_waiting",
         "fire_schedule",
+        "first_limit",
         "follow_keyed",
         "follow_spec",
         "follow_up",

@@ -204,7 +204,7 @@ NO_CLAIM: Final[dict[str, Any]] = {
     **dict.fromkeys(
         ("queues", "lanes", "caps", "sweeps", "unparked", "jump_lanes", "jump_from", "jump_pos", "jump_to")
     ),
-    **dict.fromkeys(("fair", "reserved", "last", "rest", "given")),
+    **dict.fromkeys(("fair", "reserved", "last", "rest", "given", "asked", "aged")),
     "most": 0,
     "chain": 1,
 }

@@ -7,12 +7,16 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
+from duly.core.ageing import aged
 from duly.core.job import ClaimRequest
 from duly.stores.postgres.arrays import words
 
 Row = Sequence[Any]
 
 _KNOWN: Final = 4_096
+_PLAIN: Final[dict[str, Any]] = dict.fromkeys(("fair", "reserved", "last", "rest"))
+# Suspects come one by one, as they stand.
+_AS_THEY_STAND: Final[dict[str, Any]] = dict.fromkeys(("given", "asked", "aged"))
 
 
 class Turns:
@@ -26,31 +30,42 @@ class Turns:
     def parameters(self, request: ClaimRequest, lanes: Sequence[int]) -> dict[str, Any]:
         """What the claim needs to know of it."""
         fair = any(claim.fair for claim in request.queues)
+        return {**(self._fair(request, lanes) if fair else _PLAIN), **self._ages(request, lanes)}
+
+    def _ages(self, request: ClaimRequest, lanes: Sequence[int]) -> dict[str, Any]:
+        if request.suspects:
+            return _AS_THEY_STAND
+        given = [self._given.get(lane, 0) for lane in lanes]
+        asked = [min(claim.most, request.most) for claim in request.queues]
+        return {"given": words(given), "asked": words(asked), "aged": words(map(aged, given, asked))}
+
+    def _fair(self, request: ClaimRequest, lanes: Sequence[int]) -> dict[str, Any]:
         with self._guard:
             last = [self._last.get(lane) or (None, None) for lane in lanes]
-            given = [self._given.get(lane, 0) for lane in lanes]
         return {
-            "fair": words([claim.fair for claim in request.queues]) if fair else None,
-            "reserved": words([claim.reserved for claim in request.queues]) if fair else None,
-            "last": words([tenant for tenant, _ in last]) if fair else None,
-            "rest": words([left for _, left in last]) if fair else None,
-            # Suspects come one by one, as they stand.
-            "given": None if request.suspects else words(given),
+            "fair": words([claim.fair for claim in request.queues]),
+            "reserved": words([claim.reserved for claim in request.queues]),
+            "last": words([tenant for tenant, _ in last]),
+            "rest": words([left for _, left in last]),
         }
 
     def learn(self, rows: Sequence[Row], lanes: Sequence[int]) -> None:
         """Take in an exchange. Rows without a position came from no lane."""
-        counts: dict[int, int] = {}
+        counts = [0] * len(lanes)
         turns: dict[int, tuple[int, int]] = {}
         for row in rows:
-            if row[0] is None and row[5] is not None:
-                counts[lanes[row[1] - 1]] = counts.get(lanes[row[1] - 1], 0) + 1
+            if row[0] is None:
+                if row[5] is not None:
+                    counts[row[1] - 1] += 1
             elif row[0] == "turn" and row[2] is not None:
                 turns[lanes[row[1] - 1]] = (row[2], row[3] or 0)
         with self._guard:
-            for known in (self._given, self._last):
-                if len(known) > _KNOWN:
-                    known.clear()
-            self._last.update(turns)
-            for lane, count in counts.items():
-                self._given[lane] = self._given.get(lane, 0) + count
+            if len(self._given) > _KNOWN:
+                self._given.clear()
+            for lane, count in zip(lanes, counts, strict=True):
+                if count:
+                    self._given[lane] = self._given.get(lane, 0) + count
+            if turns:
+                if len(self._last) > _KNOWN:
+                    self._last.clear()
+                self._last.update(turns)

@@ -1,7 +1,8 @@
 -- Looks after keys and limits that were freed, or open now: lets the jobs go on that waited behind them. Those that fit into
 -- the claim start at once, before anything from the lanes; the others become ready in their old places: also those in lanes
 -- that are bounded themselves, where the claim looks next.
--- Lock: released rows FOR UPDATE SKIP LOCKED, then limit_state rows and blocked rows likewise, then those of admit_1.
+-- Lock: released rows FOR UPDATE SKIP LOCKED, then limit_state rows, key_head rows and blocked rows likewise, then those of
+-- admit_1. Nothing is read of a key or a limit before it is locked, for its jobs may just be on their way behind it.
 -- Index: released_pkey, keyed_pkey, blocked_pkey, blocked_gate and those of the parts. Differs: SQLite's ends do it.
 create function {schema}.claim_freed_1(
     p_incarnation bigint, p_known jsonb, p_paused text[], p_paused_tasks bigint[], p_queues text[], p_lanes bigint[],
@@ -27,6 +28,13 @@ begin
         -- Locks as long as states of them are there; who has none has nobody waiting.
         v_limits := lock_limits_1(array(select s.key from unnest(v_limits) as u (key) cross join lateral (
             select s.key from limit_state s where s.key = u.key offset 0) s), null, null);
+    end if;
+    if v_keys is not null then
+        -- Whoever is setting a job behind one of them just now has the lock: what it does is seen, or the key is left.
+        v_keys := lock_keys_1(v_keys, array(
+            select coalesce((select j.queue_key from keyed k join job j on j.id = k.id
+                              where k.key = u.key order by k.key, k.id limit 1), 0)
+              from unnest(v_keys) with ordinality as u (key, place) order by u.place), p_now);
     end if;
     v_ids := array(
         select x.id from unnest(v_keys) as u (key) cross join lateral (

@@ -17,7 +17,8 @@ create function {schema}.exchange_3(
     p_cursor_ids bigint[], p_cursor_runs int[], p_cursor_names text[], p_cursor_positions bigint[],
     p_queues text[], p_lanes bigint[], p_caps int[], p_sweeps boolean[], p_most int, p_unparked bigint[],
     p_jump_lanes bigint[], p_jump_from int[], p_jump_pos bigint[], p_jump_to bigint[], p_chain int,
-    p_fair boolean[], p_reserved int[], p_last bigint[], p_rest int[], p_given bigint[], p_own boolean, p_now timestamptz
+    p_fair boolean[], p_reserved int[], p_last bigint[], p_rest int[], p_given bigint[],
+    p_asked int[], p_aged int[], p_own boolean, p_now timestamptz
 ) returns setof {schema}.exchanged_3
 language plpgsql security definer
 set search_path = {schema}, pg_temp
@@ -47,17 +48,17 @@ declare
     v_due timestamptz;
     v_bound bigint[];
     v_bounded text[];
-    v_blocks boolean;
+    v_blocks boolean := false;
     v_lanes bigint[];
     v_limit bigint;
     v_room int;
-    v_mark smallint;
+    v_mark smallint := 0;
     v_aged int;
     v_turn record;
     v_served record;
     v_share int;
     v_shared int;
-    v_total int;
+    v_total int := 0;
     v_ask int;
     v_low int[];
     v_at bigint[];
@@ -147,12 +148,11 @@ begin
         continue when 'queue:' || p_queues[v_place] = any(v_paused);
         v_lane := p_lanes[v_place];
         v_left := least(p_caps[v_place], v_wanted);
-        v_limit := null;
-        v_mark := 0;
-        v_blocks := false;
-        v_share := null;
-        v_total := 0;
         if v_lane = any(v_lanes) then
+            v_limit := null;
+            v_share := null;
+            v_total := 0;
+            v_blocks := false;
             if p_queues[v_place] = any(v_bounded) then
                 v_blocks := exists (select 1 from limit_policy l where l.queue = p_queues[v_place] and l.name like 'block:%');
                 if exists (select 1 from limit_policy l where l.name = 'queue:' || p_queues[v_place]) then
@@ -161,13 +161,16 @@ begin
                     v_left := least(v_left, v_room);
                 end if;
             end if;
-            if v_limit is not null or p_fair[v_place] then
-                v_mark := 256;
-            end if;
+            v_mark := case when v_limit is not null or p_fair[v_place] then 256 else 0 end;
             v_shared := p_caps[v_place] - coalesce(p_reserved[v_place], 0);
             p_caps[v_place] := v_left;
+        elsif v_mark <> 0 or v_blocks then
+            v_limit := null;
+            v_mark := 0;
+            v_blocks := false;
         end if;
-        v_aged := case when p_given[v_place] is not null and v_left > 0 then aged_1(p_given[v_place], v_left) else 0 end;
+        v_aged := case when v_left <= 0 then 0 when v_left = p_asked[v_place] then p_aged[v_place]
+                       when p_given is null then 0 else aged_1(p_given[v_place], v_left) end;
         v_began := clock_timestamp();
         v_swept := p_sweeps[v_place] and sweep_due_1('lane:' || v_lane, 1000);
         v_from := null;
@@ -197,8 +200,13 @@ begin
                 v_at := array_fill(-1::bigint, array[cardinality(v_tenants)]);
                 v_high := array_fill(2147483648::bigint, array[cardinality(v_tenants)]);
             else
-                v_tenants := array_fill(0::bigint, array[cardinality(v_from)]);
-                v_most := array_fill(v_left, array[cardinality(v_from)]);
+                if cardinality(v_from) = 1 then
+                    v_tenants := '{0}';
+                    v_most := array[v_left];
+                else
+                    v_tenants := array_fill(0::bigint, array[cardinality(v_from)]);
+                    v_most := array_fill(v_left, array[cardinality(v_from)]);
+                end if;
                 v_low := v_from;
                 v_at := v_pos;
                 v_high := v_to;
@@ -260,9 +268,7 @@ begin
                 select t.id, t.task, v_lane, t.lane, t.pos, coalesce(t.limited_at, v_now),
                        case t.passed when 'unknown' then 1 when 'paused' then 2 else case when t.extras & 64 <> 0 then 3 else 4 end
                        end,
-                       case when t.passed = 'bound' then coalesce(t.ordering, (
-                            select l.policy from task_limit l where l.task = t.task order by l.task, l.policy limit 1), 0)
-                            else 0 end,
+                       case when t.passed = 'bound' then coalesce(t.ordering, first_limit_1(t.task)) else 0 end,
                        t.priority, t.run - 1, t.failed, t.lost, t.interrupted, t.snoozed, t.expires_at
                   from taken t where t.passed in ('unknown', 'paused', 'bound')
             ), skipped as (
@@ -328,7 +334,7 @@ begin
                 p_last[v_place] := coalesce(v_served.last, p_last[v_place]);
                 p_rest[v_place] := coalesce(v_served.rest, p_rest[v_place]);
             end if;
-            exit when v_set_aside >= 2000 or v_kind = 'lane' and v_rows <= v_ask + 1 or v_kind = 'fair' and v_started = 0;
+            exit when v_kind = 'lane' and v_rows <= v_ask + 1 or v_kind = 'fair' and v_started = 0 or v_set_aside >= 2000;
             v_left := least(p_caps[v_place], v_wanted);
         end loop;
         if v_limit is not null and v_total > 0 then

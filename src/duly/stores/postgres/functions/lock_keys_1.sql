@@ -1,5 +1,5 @@
 -- Locks the heads of ordering keys, as far as nobody else has locked them, and makes those that are missing; answers the keys
--- that are locked. The others are left in `released`, to be looked at again. Never waits, but for another claim that met the
+-- that are locked. The others, as far as they have jobs, are left in `released`, to be looked at again. Never waits, but for another claim that met the
 -- same new key by another first job.
 -- Lock: key_head rows FOR UPDATE SKIP LOCKED; of a missing one the first row of `keyed` likewise. Index: key_head_pkey,
 -- keyed_pkey. Differs: PostgreSQL only.
@@ -28,7 +28,8 @@ begin
         select v_mine || array_agg(m.key) into v_mine from made m;
     end if;
     insert into released (due, kind, key)
-    select distinct '-infinity'::timestamptz, 1, u.key from unnest(p_keys) as u (key) where u.key <> all(v_mine);
+    select distinct '-infinity'::timestamptz, 1, u.key from unnest(p_keys) as u (key)
+     where u.key <> all(v_mine) and exists (select 1 from keyed k where k.key = u.key);
     return v_mine;
 end
 $$;

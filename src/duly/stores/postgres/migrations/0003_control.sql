@@ -191,6 +191,7 @@ create index override_key on {schema}.override (key, id);
 -- include: functions/admit_1.sql
 -- include: functions/claim_freed_1.sql
 -- include: functions/claim_parked_3.sql
+-- include: functions/first_limit_1.sql
 -- include: functions/aged_1.sql
 -- include: functions/oldest_1.sql
 -- include: functions/time_lane_1.sql
@@ -312,7 +313,7 @@ begin
         p_sweeps, p_most, p_unparked, p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to, 1,
         (select array_agg(coalesce((select q.fair from queue q where q.name = u.queue), false) order by u.place)
            from unnest(p_queues) with ordinality as u (queue, place)),
-        null, null, null, null, p_own, p_now) e
+        null, null, null, null, null, null, p_own, p_now) e
      where e.kind is null or e.kind <> 'now' or cardinality(p_unparked) > 0;
 end
 $$;

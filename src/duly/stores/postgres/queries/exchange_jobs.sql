@@ -17,4 +17,4 @@ select kind, place, id, run, priority, pos, counts, attempts, timeout, enqueued_
     p_jump_from => %(jump_from)s::int[], p_jump_pos => %(jump_pos)s::bigint[], p_jump_to => %(jump_to)s::bigint[],
     p_chain => %(chain)s::int,
     p_fair => %(fair)s::boolean[], p_reserved => %(reserved)s::int[], p_last => %(last)s::bigint[], p_rest => %(rest)s::int[],
-    p_given => %(given)s::bigint[], p_own => %(own)s, p_now => %(now)s::timestamptz)
+    p_given => %(given)s::bigint[], p_asked => %(asked)s::int[], p_aged => %(aged)s::int[], p_own => %(own)s, p_now => %(now)s::timestamptz)
