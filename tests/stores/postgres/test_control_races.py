@@ -299,3 +299,21 @@ def test_a_job_that_is_just_being_set_behind_its_head_is_not_forgotten(
         claiming.commit()
 
     assert ids(start(store, me)) == [second]
+
+
+def test_a_worker_of_the_previous_release_keeps_orders_and_caps(store: PostgresStore, url: str) -> None:
+    declare(store, LimitPolicy("task:slow", max_running=1), takes=(TaskLimit("slow", "task:slow"),))
+    me = worker(store, "ok", "slow")
+    expected = put(store, keyed(), keyed(), *[NewJob("default", "slow", b"{}")] * 2)
+
+    with psycopg.connect(url) as old:
+        claimed = old.execute(
+            "select e.id from duly.exchange_2(%s, null, null, null, null, null, null, null, null, null, null, null, "
+            "null, "
+            "null, null, null, null, null, null, null, null, null, null, null, null, '{default}', "
+            "array[duly.key_of_1('default')], '{10}', '{f}', 10, null, null, null, null, null, true, null) e "
+            "where e.kind is null order by e.id",
+            (me,),
+        ).fetchall()
+
+    assert claimed == [(expected[0],), (expected[2],)]

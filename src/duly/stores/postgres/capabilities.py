@@ -208,6 +208,7 @@ CAPABILITIES: Final = Capabilities(
         "set_plan",
         "settle_cancel",
         "settle_ends",
+        "shed",
         "start_operation",
         "steps",
         "store_jobs",

@@ -44,7 +44,9 @@ class PostgresUpkeep:
             "grace": seconds(grace),
             "now": self._database.now(),
         }
-        ran, expired, orphans, overdue, abandoned, unparked = self._database.call("sweep_jobs", parameters)[0]
+        ran, expired, orphans, overdue, abandoned, unparked, shed = self._database.call(
+            "sweep_jobs", parameters
+        )[0]
         if not ran:
             return Swept(ran=False)
         return Swept(
@@ -53,6 +55,7 @@ class PostgresUpkeep:
             overdue=overdue,
             abandoned=abandoned,
             unparked=unparked,
+            shed=shed,
             stragglers=self._stragglers(),
         )
 

@@ -11,6 +11,10 @@ declare
     v_walked int;
     v_idle bigint[];
 begin
+    -- Blocks that have ended by themselves.
+    delete from limit_policy p where p.name like 'block:%' and not exists (
+        select 1 from override o where o.id = substr(p.name, 7)::bigint and o.lifted_at is null
+           and (o.until is null or o.until > p_now));
     with gone as (
         delete from hold where ctid = any(array(
             select h.ctid from hold h

@@ -206,6 +206,7 @@ create index override_key on {schema}.override (key, id);
 -- include: functions/heal_keys_1.sql
 -- include: functions/heal_limits_1.sql
 -- include: functions/unfair_1.sql
+-- include: functions/shed_1.sql
 -- include: functions/sweep_3.sql
 -- include: functions/redrive_3.sql
 -- include: functions/reprioritise_2.sql
