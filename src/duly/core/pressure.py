@@ -5,8 +5,12 @@ Pure numbers in, numbers and words out; knows no store and no clock.
 
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Final
 
 from duly.core.durations import LONGEST, format_duration
+
+QUEUE_FULL: Final = "queue full"
+"""Why a job was shed."""
 
 
 def slope(samples: Iterable[tuple[float, float]]) -> float | None:

@@ -20,6 +20,8 @@ class Swept(Struct, frozen=True):
     overdue: int = 0
     abandoned: int = 0
     unparked: int = 0
+    shed: int = 0
+    """Least urgent jobs of queues that shed and held more than they may."""
     stragglers: int = 0
     ran: bool = True
     """False when another worker held the sweep or it was not due yet."""

@@ -264,6 +264,17 @@ class Recovered(Happening, frozen=True):
         return f"{self.jobs} jobs went back: {self.how}"
 
 
+class JobsShed(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    jobs: int
+
+    def sentence(self) -> str:
+        return (
+            f"{self.jobs} jobs were shed: their queues held more than max_depth, and the least urgent went first; "
+            "look at them: duly jobs --state shed"
+        )
+
+
 class DeadLettersExpire(Happening, frozen=True):
     level: ClassVar[Level] = "warning"
     queue: str

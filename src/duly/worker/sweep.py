@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from duly.core.defaults import UNKNOWN_AFTER
 from duly.stores.protocol import UpkeepStore
-from duly.telemetry.events import Recovered
+from duly.telemetry.events import JobsShed, Recovered
 from duly.telemetry.hub import Hub
 
 
@@ -30,6 +30,8 @@ class Sweep:
             self._hub.emit(Recovered(swept.orphans, "no worker row was left for them"))
         if swept.overdue:
             self._hub.emit(Recovered(swept.overdue, "their attempts ran past their deadline"))
+        if swept.shed:
+            self._hub.emit(JobsShed(swept.shed))
         if swept.orphans or swept.overdue or swept.unparked or swept.stragglers:
             self._ring()
         return self._every

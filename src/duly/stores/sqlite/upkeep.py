@@ -13,7 +13,7 @@ from typing import Final
 from duly.core.durations import format_duration
 from duly.core.lifecycle import State
 from duly.stores.protocol import Swept
-from duly.stores.sqlite import claims, ends, retention, sampling
+from duly.stores.sqlite import claims, ends, pressing, retention, sampling
 from duly.stores.sqlite.bounds import bounds_of
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.ends import Held
@@ -98,6 +98,7 @@ class SQLiteUpkeep:
             + self._in_chunks(blocked, partial(_expire, table=BLOCKED)),
             unparked=self._unpark(pauses),
             abandoned=self._abandon(unknown_after),
+            shed=pressing.shed(self._database),
         )
         self._left_keys.free()
         self._healing.heal()

@@ -26,6 +26,7 @@ from . import (
     pacing,
     parking,
     permitting,
+    pressing,
     racing,
     reading,
     registering,
@@ -66,6 +67,7 @@ AREAS = (
     pacing,
     permitting,
     fairness,
+    pressing,
     asynchronous,
     racing,
 )

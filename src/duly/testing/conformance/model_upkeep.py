@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from duly.core.defaults import PURGE_NOTICE
 from duly.core.job import Counters, Incarnation, JobId
 from duly.core.lifecycle import FINAL, WAITING, State
+from duly.core.pressure import QUEUE_FULL
 from duly.stores.protocol import Pause, Swept
 
 from .model import PAUSED, UNKNOWN, Entry
@@ -47,7 +48,7 @@ class UpkeepModel(LeasedModel):
                 self._upkeep(entry, known, unknown_after, poison, grace)
                 for entry in sorted(self.tables.entries.values(), key=lambda entry: entry.pos)
             ]
-            self._shed()
+            shed = self._shed()
             for entry in self.tables.entries.values():
                 # Perhaps nobody comes for what was let go: another one may use what is free.
                 entry.let_go = False
@@ -61,6 +62,7 @@ class UpkeepModel(LeasedModel):
                 expired=found.count("expired"),
                 abandoned=found.count("abandoned"),
                 unparked=found.count("unparked"),
+                shed=shed,
             )
 
     def _upkeep(
@@ -94,8 +96,9 @@ class UpkeepModel(LeasedModel):
         policy = self.tables.policies.get(queue)
         return policy is not None and policy.fair
 
-    def _shed(self) -> None:
+    def _shed(self) -> int:
         """The least urgent of what a queue has too much of, the last first."""
+        shed = 0
         for policy in self.tables.policies.values():
             if policy.max_depth is None or policy.when_full != "shed":
                 continue
@@ -106,7 +109,9 @@ class UpkeepModel(LeasedModel):
             ]
             ready.sort(key=lambda entry: (entry.priority, entry.pos))
             for entry in ready[policy.max_depth :]:
-                self.to_final(entry, State.shed, "its queue was full")
+                self.to_final(entry, State.shed, QUEUE_FULL)
+                shed += 1
+        return shed
 
     def parked_tasks(self) -> tuple[str, ...]:
         with self.tables.lock:

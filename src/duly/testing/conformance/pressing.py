@@ -1,0 +1,128 @@
+"""Cases: what the sweep sheds of a queue that holds more than it may, and what it leaves alone."""
+
+from duly.core.control import WhenFull
+from duly.core.lifecycle import State
+from duly.core.pressure import QUEUE_FULL
+from duly.core.registration import QueuePolicy
+
+from .bench import HOUR, Bench, new_job, unique
+
+
+def _bound(bench: Bench, max_depth: int, when_full: WhenFull = "shed") -> None:
+    bench.declare(queues=[QueuePolicy("default", max_depth=max_depth, when_full=when_full)])
+
+
+def the_least_urgent_and_latest_jobs_are_shed_first(bench: Bench) -> None:
+    _bound(bench, 3)
+    usual = bench.put_many(3, priority=100)
+    patient = bench.put_many(2, priority=200)
+    urgent = bench.put_many(1, priority=1)
+
+    swept = bench.sweep()
+
+    assert swept.shed == 3
+    assert bench.states([*urgent, *usual, *patient]) == [State.ready] * 3 + [State.shed] * 3
+
+
+def a_shed_job_says_why_and_when(bench: Bench) -> None:
+    _bound(bench, 1)
+    _, id = bench.put_many(2)
+
+    bench.sweep()
+
+    record = bench.store.inspection.lookup([id])[0]
+    assert record is not None
+    assert (record.state, record.reason) == (State.shed, QUEUE_FULL)
+    assert record.ended_at == bench.clock()
+
+
+def a_queue_within_its_bound_sheds_nothing(bench: Bench) -> None:
+    _bound(bench, 3)
+    ids = bench.put_many(3)
+
+    swept = bench.sweep()
+
+    assert swept.shed == 0
+    assert bench.states(ids) == [State.ready] * 3
+
+
+def only_a_queue_that_sheds_loses_jobs(bench: Bench) -> None:
+    policies: tuple[WhenFull, ...] = ("reject", "slow")
+    for when_full in policies:
+        _bound(bench, 1, when_full)
+        ids = bench.put_many(3)
+
+        swept = bench.sweep()
+
+        assert swept.shed == 0
+        assert bench.states(ids) == [State.ready] * 3
+
+
+def jobs_that_run_or_are_not_due_do_not_count_and_are_not_shed(bench: Bench) -> None:
+    _bound(bench, 1)
+    running = bench.put()
+    bench.claim_one(bench.worker())
+    later = bench.put(delay=HOUR)
+    waiting = bench.put()
+
+    swept = bench.sweep()
+
+    assert swept.shed == 0
+    assert bench.states([running, later, waiting]) == [State.running, State.scheduled, State.ready]
+
+
+def other_queues_keep_their_jobs(bench: Bench) -> None:
+    _bound(bench, 1)
+    elsewhere = bench.put_many(3, queue="elsewhere")
+    ids = bench.put_many(2)
+
+    swept = bench.sweep()
+
+    assert swept.shed == 1
+    assert bench.states([*elsewhere, *ids]) == [State.ready] * 4 + [State.shed]
+
+
+def a_shed_job_gives_its_unique_key_back(bench: Bench) -> None:
+    key = unique(live=True)
+    _bound(bench, 1)
+    bench.put()
+    id = bench.put(unique=key)
+
+    bench.sweep()
+
+    assert bench.states([id]) == [State.shed]
+    bench.must_be_free(key)
+
+
+def a_shed_head_lets_the_next_of_its_ordering_key_go_on(bench: Bench) -> None:
+    worker = bench.worker()
+    first = bench.put(ordering_key="a", priority=200)
+    second = bench.put(ordering_key="a", priority=1)
+    _bound(bench, 1)
+
+    bench.sweep()
+
+    assert bench.states([first, second]) == [State.shed, State.ready]
+    assert bench.start_ids(worker) == [second]
+
+
+def more_than_one_chunk_is_shed_in_one_round(bench: Bench) -> None:
+    _bound(bench, 10)
+    ids = bench.put_all([new_job()] * 1210)
+
+    swept = bench.sweep()
+
+    assert swept.shed == 1200
+    assert bench.store.inspection.counts()[0].ready == 10
+    assert bench.states(ids[:10]) == [State.ready] * 10
+
+
+def a_bound_that_is_lifted_sheds_nothing_more(bench: Bench) -> None:
+    _bound(bench, 1)
+    bench.declare(queues=[QueuePolicy("default")])
+    ids = bench.put_many(3)
+
+    swept = bench.sweep()
+
+    assert swept.shed == 0
+    assert bench.states(ids) == [State.ready] * 3
