@@ -244,7 +244,8 @@ class UpkeepStore(Protocol):
         """Under a try-lock and not more often than due: orphans (claimed, no worker row) -> ready as lost; attempts
         past their deadline + grace -> ready as lost; expired waiting jobs -> skipped; parked jobs that no live worker
         knows for `unknown_after` -> dead; paused-then-resumed parked jobs -> ready; what a queue with
-        `when_full` "shed" has ready above its `max_depth` -> shed, the least urgent and latest first; late commits behind marks found."""
+        `when_full` "shed" has ready above its `max_depth` -> shed, the least urgent and latest first; late commits
+        behind marks found."""
 
     def parked_tasks(self) -> tuple[str, ...]:
         """Tasks that have jobs parked as unknown."""

@@ -33,7 +33,7 @@ def a_shed_job_says_why_and_when(bench: Bench) -> None:
     record = bench.store.inspection.lookup([id])[0]
     assert record is not None
     assert (record.state, record.reason) == (State.shed, QUEUE_FULL)
-    assert record.ended_at == bench.clock()
+    assert record.finished_at == bench.clock()
 
 
 def a_queue_within_its_bound_sheds_nothing(bench: Bench) -> None:
