@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from duly.core.bounds import Fill
 from duly.core.control import (
     BreakerState,
     Calls,
@@ -208,6 +209,14 @@ class ControlStore(Protocol):
         """Go on with the next job of a paused key, or of one whose head is dead. False when it does not wait."""
 
 
+class PressingStore(Protocol):
+    """How full queues are: what producers ask before they bring more."""
+
+    def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
+        """Of each queue its ready jobs, counted to one more than given, at most a second old; one that another caller
+        is counting for the first time may be missing. Waits for nobody."""
+
+
 class LeaseStore(Protocol):
     """Worker incarnations: the row's existence is the lease."""
 
@@ -391,6 +400,7 @@ class Store(Protocol):
     steps: StepStore
     schedules: ScheduleStore
     control: ControlStore
+    pressing: PressingStore
     leases: LeaseStore
     upkeep: UpkeepStore
     inspection: InspectionStore
@@ -457,6 +467,7 @@ __all__ = [
     "OperatorStore",
     "Page",
     "Pause",
+    "PressingStore",
     "QueueCount",
     "ScheduleStore",
     "SchemaStore",

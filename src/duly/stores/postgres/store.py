@@ -26,6 +26,7 @@ from duly.stores.postgres.keys import PostgresKeys, PostgresSteps
 from duly.stores.postgres.leases import PostgresLeases
 from duly.stores.postgres.listener import PostgresListener, Silence
 from duly.stores.postgres.operator import PostgresOperator
+from duly.stores.postgres.pressing import PostgresPressing
 from duly.stores.postgres.schedules import PostgresSchedules
 from duly.stores.postgres.schema import PostgresSchema
 from duly.stores.postgres.statements import migrations, statement
@@ -39,6 +40,7 @@ from duly.stores.protocol import (
     LeaseStore,
     Listener,
     OperatorStore,
+    PressingStore,
     ScheduleStore,
     SchemaStore,
     StepStore,
@@ -72,6 +74,7 @@ class PostgresStore:
         self.steps: StepStore = PostgresSteps(self._database)
         self.schedules: ScheduleStore = PostgresSchedules(self._database)
         self.control: ControlStore = PostgresControl(self._database)
+        self.pressing: PressingStore = PostgresPressing(self._database)
         self.leases: LeaseStore = PostgresLeases(self._database)
         self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers)
         self.inspection: InspectionStore = PostgresInspection(self._database)

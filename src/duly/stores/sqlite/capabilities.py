@@ -109,6 +109,7 @@ CAPABILITIES: Final = Capabilities(
         "select_expired_scheduled",
         "select_extras",
         "select_fair_queues",
+        "select_fill",
         "select_finished_ids_after",
         "select_finished_ids_before",
         "select_finished_queues",

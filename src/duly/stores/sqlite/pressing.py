@@ -1,16 +1,38 @@
-"""Back pressure on SQLite: sheds what a queue holds above its bound. Knows neither producers nor the other policies."""
+"""Back pressure on SQLite: how full queues are, and the shedding of what they hold above their bounds."""
 
+from collections.abc import Mapping
 from typing import Final
 
+from duly.core.bounds import Fill
 from duly.core.lifecycle import State
 from duly.core.pressure import QUEUE_FULL
+from duly.stores.sqlite import sampling
 from duly.stores.sqlite.database import Database
-from duly.stores.sqlite.moves import Moves
+from duly.stores.sqlite.moves import Moves, lane_of
 from duly.stores.sqlite.session import Session
+from duly.stores.sqlite.times import MICROSECOND
 from duly.stores.sqlite.waiting import jobs_of, subject_of, waiting_of
 
 # A chunk of so many moves holds the write lock for about 10 ms.
 _CHUNK: Final = 500
+
+
+class SQLitePressing:
+    """See duly.stores.protocol.PressingStore. Counts in each call, which takes no lock that writers wait for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
+        found = {}
+        with self._database.read(snapshot=True) as session:
+            rates = sampling.rates(session)
+            for name, most in queues.items():
+                depth, oldest = session.row("select_fill", queue=lane_of(name, False), most=most) or (0, None)
+                waited = None if oldest is None else max(session.now - oldest, 0) * MICROSECOND
+                rate = rates.get(name)
+                found[name] = Fill(depth, waited, None if rate is None else rate.outgoing)
+        return found
 
 
 def shed(database: Database) -> int:

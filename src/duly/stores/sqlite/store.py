@@ -20,6 +20,7 @@ from duly.stores.protocol import (
     KeyStore,
     LeaseStore,
     OperatorStore,
+    PressingStore,
     ScheduleStore,
     SchemaStore,
     StepStore,
@@ -37,6 +38,7 @@ from duly.stores.sqlite.joining import Joining
 from duly.stores.sqlite.keys import SQLiteKeys, once_in
 from duly.stores.sqlite.leases import SQLiteLeases
 from duly.stores.sqlite.operator import SQLiteOperator, cancel_in
+from duly.stores.sqlite.pressing import SQLitePressing
 from duly.stores.sqlite.schedules import SQLiteSchedules, advance_in
 from duly.stores.sqlite.schema import SQLiteSchema
 from duly.stores.sqlite.steps import SQLiteSteps
@@ -73,6 +75,7 @@ class SQLiteStore:
         self.steps: StepStore = SQLiteSteps(self._database, jobs.group)
         self.schedules: ScheduleStore = SQLiteSchedules(self._database)
         self.control: ControlStore = SQLiteControl(self._database)
+        self.pressing: PressingStore = SQLitePressing(self._database)
         self.leases: LeaseStore = SQLiteLeases(self._database, jobs.forget)
         self.upkeep: UpkeepStore = SQLiteUpkeep(self._database)
         self.inspection: InspectionStore = SQLiteInspection(self._database)

@@ -22,6 +22,7 @@ from duly.stores.protocol import (
     LeaseStore,
     OperationRecord,
     OperatorStore,
+    PressingStore,
     ScheduleStore,
     SchemaStore,
     StepStore,
@@ -50,6 +51,7 @@ class ModelStore(ReadableModel):
         self.steps: StepStore = ModelSteps(self)
         self.schedules: ScheduleStore = self._schedules
         self.control: ControlStore = ModelControl(self)
+        self.pressing: PressingStore = self
         self.leases: LeaseStore = self
         self.upkeep: UpkeepStore = self
         self.inspection: InspectionStore = self

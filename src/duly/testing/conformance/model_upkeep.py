@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from duly.core.bounds import Fill
 from duly.core.defaults import PURGE_NOTICE
 from duly.core.job import Counters, Incarnation, JobId
 from duly.core.lifecycle import FINAL, WAITING, State
@@ -112,6 +113,18 @@ class UpkeepModel(LeasedModel):
                 self.to_final(entry, State.shed, QUEUE_FULL)
                 shed += 1
         return shed
+
+    def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
+        with self.tables.lock:
+            return {name: self._fill(name, most) for name, most in queues.items()}
+
+    def _fill(self, queue: str, most: int) -> Fill:
+        since = [
+            entry.waiting_since or entry.enqueued_at
+            for entry in self.tables.entries.values()
+            if entry.state is State.ready and entry.new.queue == queue
+        ]
+        return Fill(min(len(since), most + 1), self.clock() - min(since) if since else None)
 
     def parked_tasks(self) -> tuple[str, ...]:
         with self.tables.lock:

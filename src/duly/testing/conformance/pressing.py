@@ -5,7 +5,7 @@ from duly.core.lifecycle import State
 from duly.core.pressure import QUEUE_FULL
 from duly.core.registration import QueuePolicy
 
-from .bench import HOUR, Bench, new_job, unique
+from .bench import HOUR, SECOND, Bench, new_job, unique
 
 
 def _bound(bench: Bench, max_depth: int, when_full: WhenFull = "shed") -> None:
@@ -126,3 +126,35 @@ def a_bound_that_is_lifted_sheds_nothing_more(bench: Bench) -> None:
 
     assert swept.shed == 0
     assert bench.states(ids) == [State.ready] * 3
+
+
+def how_full_a_queue_is_counts_its_ready_jobs_to_one_more_than_asked(bench: Bench) -> None:
+    bench.put_many(5)
+    bench.put(delay=HOUR)
+    bench.put(queue="elsewhere")
+
+    found = bench.store.pressing.fills({"default": 3, "elsewhere": 10, "empty": 10})
+
+    assert {name: fill.depth for name, fill in found.items()} == {"default": 4, "elsewhere": 1, "empty": 0}
+
+
+def how_full_a_queue_is_says_how_long_its_oldest_job_waits(bench: Bench) -> None:
+    bench.put()
+    bench.pass_time(HOUR)
+    bench.put(priority=1)
+
+    fill = bench.store.pressing.fills({"default": 10})["default"]
+
+    assert fill.oldest is not None
+    assert abs(fill.oldest - HOUR) < SECOND
+
+
+def how_full_a_queue_is_is_known_anew_after_a_second(bench: Bench) -> None:
+    bench.put()
+    before = bench.store.pressing.fills({"default": 10})["default"].depth
+    bench.put_many(2)
+
+    bench.clock.advance(2 * SECOND)
+    after = bench.store.pressing.fills({"default": 10})["default"].depth
+
+    assert (before, after) == (1, 3)

@@ -150,6 +150,21 @@ create table {schema}.override (
 );
 create index override_key on {schema}.override (key, id);
 
+-- Back pressure.
+
+-- How full a queue was when it was counted last: once a second for all its producers.
+create table {schema}.queue_fill (
+    queue bigint primary key,
+    at timestamptz not null,
+    -- It was counted to one more than this.
+    most int not null,
+    depth int not null,
+    oldest_at timestamptz,
+    out_per_s float8
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+
+-- include: functions/fills_1.sql
 -- include: functions/ordering_name_1.sql
 -- include: functions/argument_1.sql
 -- include: functions/waited_gates_1.sql
