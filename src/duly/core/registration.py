@@ -31,6 +31,8 @@ class QueuePolicy(Struct, frozen=True):
     when_full: WhenFull = "reject"
     importance: int = 100
     """Lower is more important: who gives way last when the store's budget is spent."""
+    reserve: float = 0.0
+    """Share of a worker's slots that is kept for tenants of which nothing runs."""
 
 
 class TaskPolicy(Struct, frozen=True):
