@@ -17,7 +17,7 @@ from duly.core.job import Ended, Incarnation
 from duly.telemetry.events import ScheduleFailed
 from duly.telemetry.hub import Hub
 from duly.testing.tap import Tapped
-from duly.worker.attempt import Attempt, Why
+from duly.worker.attempt import Attempt, Why, must_be_read
 from duly.worker.board import Board, boottime
 from duly.worker.card import THREAD, Card
 from duly.worker.duties import Duty
@@ -27,7 +27,6 @@ from duly.worker.heartbeat import Fence
 from duly.worker.idle import IdleCheck
 from duly.worker.operations import Operations
 from duly.worker.options import WorkerOptions, plan
-from duly.worker.payloads import must_be_read
 from duly.worker.promote import Promote
 from duly.worker.pump import Pump
 from duly.worker.registration import info_of
@@ -76,7 +75,7 @@ class SteppedWorker:
         self.arounds = self._floor.arounds
         self._reports = Reports(store, self.incarnation, fence, made.heartbeat)
         self._suspects = Suspects("alone", made.heartbeat, _nothing, lambda: False)
-        fetch = Fetch(made, cards, made.poll_every(store.capabilities.rings))
+        fetch = Fetch(made, cards, made.poll_every(store.capabilities.rings), app.queues)
         self._pump = Pump(store, self.incarnation, self._floor, fetch, self._reports, self._suspects, hub)
         self._pump.cards = self._reports.cards = cards
         self._pump.deliver = self._taken.extend

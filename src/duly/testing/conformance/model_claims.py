@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from duly.core.control import AGED_SHARE
+from duly.core.ageing import aged
 from duly.core.defaults import INLINE_PAYLOAD
 from duly.core.job import ClaimedJob, ClaimRequest, Incarnation, QueueClaim
 from duly.core.lifecycle import State
@@ -100,10 +100,9 @@ class ClaimModel(BoundedModel):
     def _by_age_and_priority(self, claim: Claim, queue: str, lane: str, most: int) -> int:
         """Some of the oldest, whatever their priority, then the most urgent; how many."""
         turn = self._turns.setdefault(queue, Turn())
-        aged = (turn.given + most) // AGED_SHARE - turn.given // AGED_SHARE
         oldest = sorted(self._line(queue, lane), key=lambda entry: entry.pos)
         before = len(claim.taken)
-        self._take(claim, oldest, aged)
+        self._take(claim, oldest, aged(turn.given, most))
         self._take(claim, self._line(queue, lane), most - (len(claim.taken) - before))
         turn.given += len(claim.taken) - before
         return len(claim.taken) - before
