@@ -21,8 +21,8 @@ def test_the_first_seven_are_the_most_urgent_and_no_sixteen_are_without_an_oldes
 
 
 @pytest.mark.parametrize("tenants", range(1, 40))
-def test_no_number_of_tenants_in_turn_falls_into_step_with_it(tenants: int) -> None:
-    turns = 120
+def test_no_number_of_tenants_in_turn_leaves_one_without_its_oldest_for_ever(tenants: int) -> None:
+    turns = 400
     for tenant in range(tenants):
         own = [aged(given, 1) for given in range(tenant, turns * tenants, tenants)]
-        assert sum(own) >= turns // 12
+        assert any(own)

@@ -1,6 +1,6 @@
 """Priority without starvation: which of the jobs that are given away are the oldest instead of the most urgent.
 
-One in `AGED_SHARE`, spread so that no number of tenants in turn falls into step with it.
+One in `AGED_SHARE`, spread so that no number of tenants in turn stays in step with it.
 """
 
 from typing import Final
