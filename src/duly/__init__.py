@@ -3,13 +3,16 @@
 from duly.app import App
 from duly.client.blobs import Blob
 from duly.client.blocking import BlockingCallWarning
+from duly.client.bounds import PerKey
 from duly.client.draft import Draft
 from duly.client.ended import JobCancelled, JobDead, JobEnded, JobSkipped, ResultTimeout
 from duly.client.enqueued import Enqueued
 from duly.client.job import Job
 from duly.client.limit import Limit
+from duly.client.lock import Lock
 from duly.client.provider import OWN, TransactionNotJoined
 from duly.client.queue import Queue
+from duly.client.resource import Breaker, Resource
 from duly.client.task import Task
 from duly.core.backoff import Backoff
 from duly.core.endings import Dead, Ending, Retry, Skip, Snooze
@@ -40,6 +43,7 @@ __all__ = [
     "Backoff",
     "Blob",
     "BlockingCallWarning",
+    "Breaker",
     "ConnectionMismatch",
     "Dead",
     "Draft",
@@ -56,11 +60,14 @@ __all__ = [
     "KeyReused",
     "LeaseLost",
     "Limit",
+    "Lock",
     "MigrationNeeded",
     "NotFound",
     "Outcome",
     "PayloadError",
+    "PerKey",
     "Queue",
+    "Resource",
     "ResultTimeout",
     "Retry",
     "Skip",

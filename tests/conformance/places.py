@@ -19,6 +19,7 @@ from duly.stores.open import open_store
 from duly.stores.protocol import Clock, Store
 from duly.stores.sqlite.store import SQLiteStore
 from duly.testing.conformance import Database
+from duly.testing.conformance.bench import NO_SUCH_JOB
 
 # Only what was written to: most cases touch a third of the tables, and each truncation makes new files.
 _EMPTY: Final = b"""
@@ -72,6 +73,9 @@ class SQLitePlace:
     def forget_heads(self) -> None:
         self._execute("delete from duly_key_head")
 
+    def mislead_heads(self) -> None:
+        self._execute("update duly_key_head set id = ?", NO_SUCH_JOB)
+
     def leak_hold(self, limit: str, id: JobId) -> None:
         self._execute(
             "insert into duly_hold (key, id, incarnation) values (?, ?, 987654321)", key_of(limit), id
@@ -107,6 +111,9 @@ class PostgresPlace:
 
     def forget_heads(self) -> None:
         self._execute("delete from duly.key_head")
+
+    def mislead_heads(self) -> None:
+        self._execute("update duly.key_head set id = %s", NO_SUCH_JOB)
 
     def leak_hold(self, limit: str, id: JobId) -> None:
         self._execute(

@@ -1,6 +1,7 @@
 """All mutants."""
 
 from tests.mutants import (
+    of_control,
     of_core,
     of_keys,
     of_postgres,
@@ -22,4 +23,5 @@ MUTANTS = [
     *of_postgres_keys.MUTANTS,
     *of_postgres_size.MUTANTS,
     *of_worker.MUTANTS,
+    *of_control.MUTANTS,
 ]

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from duly import App
+from duly.client.job import CallOutcome
 from duly.core.job import ClaimedJob, Counters, Ended, Incarnation, JobId, Progress
 from duly.stores.protocol import Store
 from duly.worker.attempt import Attempt, Why
@@ -41,6 +42,7 @@ class Desk:
         self.steps: dict[str, bytes] = {}
         self.kept = StepKept(live=True)
         self.forgotten = 0
+        self.calls: list[tuple[str, CallOutcome]] = []
 
     @property
     def store(self) -> Store:
@@ -58,6 +60,9 @@ class Desk:
     def note_cursor(self, attempt: Attempt, name: str, position: int) -> None:
         self.cursors.append((name, position))
 
+    def note_call(self, attempt: Attempt, resource: str, outcome: CallOutcome) -> None:
+        self.calls.append((resource, outcome))
+
     def forget(self, attempt: Attempt) -> None:
         self.forgotten += 1
 
@@ -74,6 +79,7 @@ class Acts:
         self.stopped: list[tuple[int, Why, str]] = []
         self.given_up: list[int] = []
         self.handed_back: list[int] = []
+        self.broken_chains: list[int] = []
         self.fenced: list[str] = []
         self.hangs: list[tuple[int | None, str]] = []
         self.broke: list[str] = []
@@ -87,6 +93,9 @@ class Acts:
 
     def hand_back(self, attempt: Attempt) -> None:
         self.handed_back.append(attempt.job.id)
+
+    def break_chain(self, attempt: Attempt) -> None:
+        self.broken_chains.append(attempt.job.id)
 
     def fence(self, reason: str) -> None:
         self.fenced.append(reason)

@@ -1,4 +1,4 @@
-"""`duly pause` and `duly resume`: whether a queue or a task may start jobs."""
+"""`duly pause` and `duly resume`: whether a queue, a task or an ordering key may start jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 import click
 
 from duly.app import App
-from duly.core.errors import NotFound
+from duly.core.errors import NotFound, UsageError
 from duly.stores.protocol import Pause
 
 from .errors import Conflict
@@ -55,21 +55,23 @@ def pause(context: click.Context, targets: tuple[str, ...], lasting: timedelta |
 @click.command()
 @common
 @acting
-@click.argument("targets", nargs=-1, required=True, metavar="QUEUE|task:NAME...")
+@click.argument("targets", nargs=-1, required=True, metavar="QUEUE|task:NAME|key:QUEUE/KEY...")
+@click.option("--tenant", default="", metavar="NAME", help="Of this tenant, for an ordering key.")
 @click.pass_context
-def resume(context: click.Context, targets: tuple[str, ...], act: Act) -> None:
-    """Let a paused queue or task start jobs again.
+def resume(context: click.Context, targets: tuple[str, ...], tenant: str, act: Act) -> None:
+    """Let a paused queue or task start jobs again, or an ordering key whose first job is dead go on without it.
 
     \b
       duly resume mail
       duly resume task:send_receipt
+      duly resume key:payments/order-7
     """
     session = session_of(context)
     app = session.data()
     if act.dry_run:
         _dry(session, app, targets, "resumed")
         return
-    resumed = {target: app.operate.resume(target, reason=act.reason or "") for target in targets}
+    resumed = {target: _resume(app, target, tenant, act.reason or "") for target in targets}
     if not any(resumed.values()):
         raise Conflict(f"{', '.join(targets)}: not paused")
     document: list[Json] = [{"target": target, "resumed": done} for target, done in resumed.items()]
@@ -78,6 +80,17 @@ def resume(context: click.Context, targets: tuple[str, ...], act: Act) -> None:
         lambda: [f"{target} {'resumed' if done else 'was not paused'}" for target, done in resumed.items()],
         document,
     )
+
+
+def _resume(app: App, target: str, tenant: str, reason: str) -> bool:
+    if not target.startswith("key:"):
+        if tenant:
+            raise UsageError("--tenant says whose ordering key is meant; write key:QUEUE/KEY with it")
+        return app.operate.resume(target, reason=reason)
+    queue, slash, key = target.removeprefix("key:").partition("/")
+    if not slash or not key:
+        raise UsageError(f"{target!r}: write key:QUEUE/KEY, such as key:payments/order-7")
+    return app.operate.resume_key(queue, key, tenant=tenant, reason=reason)
 
 
 def _list(session: Session, app: App) -> None:

@@ -105,8 +105,7 @@ def _of_task(task: Task[..., Any], folder: Path | None) -> Iterator[Finding]:
     """What the first enqueue or the first job would say: annotations, the unique key, blobs without a folder."""
     try:
         task.check_unique()
-        for guard in task.guards:
-            guard.check()
+        task.check_bounds()
         blobs = Blob in task.arguments.custom
     except UsageError as error:
         yield Finding("error", str(error))

@@ -11,9 +11,12 @@ from typing import Literal
 
 from duly.client.guards import Guard
 from duly.client.handler import Handler, Isolation
+from duly.client.resource import Resource
+from duly.client.template import Template
 from duly.client.unique import UniqueTemplate
 from duly.core.backoff import Backoff
 from duly.core.classify import Rule
+from duly.core.control import Rate
 
 Ack = Literal["success", "start"]
 
@@ -37,5 +40,11 @@ class Declaration:
     backoff: Backoff | None
     expires: timedelta | None
     unique: UniqueTemplate | None = None
+    ordering: Template | None = None
+    """Its jobs' ordering key."""
+    tenant: Template | None = None
+    max_running: int | None = None
+    rate: Rate | None = None
+    uses: tuple[Resource, ...] = ()
     guards: list[Guard] = field(default_factory=list, compare=False)
     """In the order in which they are asked; grows while modules are imported."""

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
+from duly.client.bounds import check_own, read_uses, refuse_bounds_of_first_ack
 from duly.client.client import Client
 from duly.client.declaration import Ack, Declaration
 from duly.client.handler import Handler
 from duly.client.job import Job
+from duly.client.lock import Lock
 from duly.client.options import attempt_count, queue_name, urgency
 from duly.client.queue import Queue
 from duly.client.registry import nearest
+from duly.client.resource import Breaker, Resource
 from duly.client.surroundings import AroundFunction, LifespanFunction, check_around, check_lifespan
 from duly.client.task import Task, TaskDecorator
+from duly.client.template import read_template
 from duly.client.unique import UniqueTemplate
 from duly.core.backoff import Backoff
 from duly.core.classify import Rule, check_rules
+from duly.core.control import Ordering, check_ordering, read_cap, read_rate, read_share
 from duly.core.defaults import PRIORITY, QUEUE
 from duly.core.durations import Duration, parse_duration
 from duly.core.errors import NotFound, UsageError
@@ -43,6 +48,15 @@ class Declaring:
         owner: str | None = None,
         keep: Duration | None = None,
         keep_dead: Duration | None = None,
+        wait_target: Duration | None = None,
+        max_running: int | None = None,
+        rate: str | None = None,
+        fair: bool = False,
+        tenant_max_running: int | None = None,
+        tenant_rate: str | None = None,
+        reserve: str | None = None,
+        ordering: Ordering = "wait",
+        serialise: bool = False,
     ) -> Queue:
         """Declare a queue; `default` exists undeclared.
 
@@ -51,6 +65,17 @@ class Declaring:
             owner: whom its dead letters concern, as "growth@shop".
             keep: how long finished jobs are kept; "24h" unless DULY_KEEP says otherwise.
             keep_dead: how long dead letters are kept; "30d" unless DULY_KEEP_DEAD says otherwise.
+            wait_target: how soon its jobs should start, as "30s".
+            max_running: how many of its jobs may run at once, in the whole fleet.
+            rate: how often its jobs may start, in the whole fleet, as "600/min" or "100/s burst 20"; without a burst,
+                as many at once as one second allows.
+            fair: go round the tenants that wait, and look at priority inside a tenant.
+            tenant_max_running: how many jobs of one tenant may run at once, unless the tenant's plan says otherwise.
+            tenant_rate: how often jobs of one tenant may start.
+            reserve: the share of each worker's slots, as "10%", that is kept for tenants of which nothing runs.
+            ordering: what the jobs behind a dead one of their ordering key do: "wait" for its redrive, "skip_dead", or
+                "pause_key" until a person resumes the key.
+            serialise: let concurrent enqueues of one ordering key wait for each other, so that they have an order, too.
 
         """
         self._refuse_elsewhere()
@@ -59,7 +84,20 @@ class Declaring:
             owner=None if owner is None else check_name("actor", owner),
             keep=None if keep is None else parse_duration(keep, "keep"),
             keep_dead=None if keep_dead is None else parse_duration(keep_dead, "keep_dead", positive=True),
-        )
+            wait_target=None
+            if wait_target is None
+            else parse_duration(wait_target, "wait_target", positive=True),
+            max_running=None if max_running is None else read_cap(max_running),
+            rate=None if rate is None else read_rate(rate),
+            fair=fair,
+            tenant_max_running=None
+            if tenant_max_running is None
+            else read_cap(tenant_max_running, "tenant_max_running"),
+            tenant_rate=None if tenant_rate is None else read_rate(tenant_rate, "tenant_rate"),
+            ordering=check_ordering(ordering),
+            serialise=serialise,
+            reserve=0.0 if reserve is None else read_share(reserve, "reserve"),
+        ).checked()
         self.client.registry.add_queue(queue)
         return queue
 
@@ -83,6 +121,11 @@ class Declaring:
         isolation: str = "auto",
         ack: Ack = "success",
         unique: str | Unique | None = None,
+        ordering_key: str | None = None,
+        tenant: str | None = None,
+        max_running: int | None = None,
+        rate: str | None = None,
+        uses: Iterable[Resource] = (),
         expires: Duration | None = None,
     ) -> TaskDecorator: ...
     def task(
@@ -101,6 +144,11 @@ class Declaring:
         isolation: str = "auto",
         ack: Ack = "success",
         unique: str | Unique | None = None,
+        ordering_key: str | None = None,
+        tenant: str | None = None,
+        max_running: int | None = None,
+        rate: str | None = None,
+        uses: Iterable[Resource] = (),
         expires: Duration | None = None,
     ) -> Any:
         """Register a function as a task, as `@jobs.task` or `@jobs.task(queue=…)`; it stays callable.
@@ -119,6 +167,12 @@ class Declaring:
             ack: "success" runs a job at least once; "start" at most once: a lost attempt is not repeated.
             unique: at most one live job per key, a template over the arguments as "order:{order_id}": in the queue, or
                 with Unique("order:{order_id}", scope="live") until it has ended.
+            ordering_key: jobs of one key run one at a time, in the order in which they were enqueued, through retries:
+                a template over the arguments, as "account:{account_id}".
+            tenant: whose work it is, a template over the arguments, as "{tenant}".
+            max_running: how many of its jobs may run at once, in the whole fleet.
+            rate: how often its jobs may start, in the whole fleet, as "600/min" or "100/s burst 20".
+            uses: resources that each of its jobs takes before it starts, all or none.
             expires: counted from the due time: not started by then, a job is skipped.
 
         """
@@ -136,9 +190,47 @@ class Declaring:
             isolation=isolation,
             ack=ack,
             unique=unique,
+            ordering_key=ordering_key,
+            tenant=tenant,
+            max_running=None if max_running is None else read_cap(max_running),
+            rate=None if rate is None else read_rate(rate),
+            uses=read_uses(uses),
             expires=None if expires is None else parse_duration(expires, "expires", positive=True),
         )
         return declare if fn is None else declare(fn)
+
+    def resource(
+        self,
+        name: str,
+        *,
+        max_running: int | None = None,
+        rate: str | None = None,
+        breaker: Breaker | None = None,
+        ttl: Duration = "15m",
+    ) -> Resource:
+        """Declare a named thing outside, an API or a GPU, that the whole fleet shares.
+
+        Args:
+            name: letters, digits and most signs; no comma or blank.
+            max_running: how many jobs or blocks may use it at once.
+            rate: how often a use may begin, as "100/s burst 20".
+            breaker: leave it alone while its calls fail.
+            ttl: how long a `with` block outside of handlers counts at most; it is not renewed.
+
+        """
+        self._refuse_elsewhere()
+        made = Resource(self.client, name, max_running=max_running, rate=rate, breaker=breaker, ttl=ttl)
+        return self.client.registry.add_resource(made)
+
+    def lock(self, name: str, *, ttl: Duration) -> Lock:
+        """A lock of the whole fleet for code outside of handlers, `with` or `async with`; inside one use `job.lock`.
+
+        Args:
+            name: who holds it keeps all others of this name out, `job.lock(name)` included.
+            ttl: how long one block may hold it; it is not renewed. LeaseLost at the end of a block that took longer.
+
+        """
+        return Lock(self.client, name, ttl)
 
     def around(self, fn: A) -> A:
         """Run a generator around every attempt: it takes the job, yields once, and sees the attempt's error there."""
@@ -176,6 +268,8 @@ class Declaring:
         aliases: Iterable[str],
         isolation: str,
         unique: str | Unique | None,
+        ordering_key: str | None,
+        tenant: str | None,
         **policy: Any,
     ) -> Callable[..., Any]:
         if isinstance(aliases, str):
@@ -190,12 +284,16 @@ class Declaring:
                 raise UsageError(f"{fn.name} is a task already; remove the second @jobs.task")
             handler = Handler(fn, self.client.blobs.read)
             named = handler.task_name(name)
+            check_own(policy["uses"], self.client.registry, named)
+            refuse_bounds_of_first_ack(named, ordering_key, **policy)
             declaration = Declaration(
                 name=named,
                 aliases=former,
                 handler=handler,
                 isolation=handler.isolation(isolation),
                 unique=None if unique is None else UniqueTemplate.of(named, unique),
+                ordering=read_template(named, "ordering key", "ordering_key", ordering_key, fn),
+                tenant=read_template(named, "tenant", "tenant", tenant, fn),
                 **policy,
             )
             task: Task[..., Any] = Task(self.client, declaration)

@@ -5,17 +5,19 @@ Blobs among the arguments are stored on the way. Knows no connection.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from duly.client.blobs import Unstored, stowing
 from duly.client.client import Client
 from duly.client.draft import Draft
 from duly.client.job import Job
 from duly.client.options import NOTHING
+from duly.client.template import Template
 from duly.client.unique import stored_form
 from duly.core.errors import DulyError, PayloadError, UsageError
 from duly.core.job import NewJob, Token, UniqueKey
 from duly.core.keys import Unique, idempotency_digest
+from duly.core.names import check_name
 
 
 def new_job(draft: Draft[Any], inside: Job | None, client: Client | None = None) -> NewJob:
@@ -61,6 +63,17 @@ def _holder(inside: Job, client: Client) -> Token | None:
     return inside.token if client.main and client.registry.find(inside.task) is not None else None
 
 
+def _says_nothing(draft: Draft[Any]) -> bool:
+    """Whether neither its options nor the keys of its task add anything to the bare job."""
+    declaration = draft.declaration
+    return (
+        draft.options is NOTHING
+        and declaration.unique is None
+        and declaration.ordering is None
+        and declaration.tenant is None
+    )
+
+
 def _encoded(
     draft: Draft[Any],
     client: Client,
@@ -77,7 +90,7 @@ def _encoded(
         client.registry.check_queue(queue, f"task {declaration.name!r}")
     encode = arguments.encode_marked if marks else arguments.encode
     args = encode(draft.args, draft.kwargs, client.settings.bounds)
-    if options is NOTHING and declaration.unique is None and not references:
+    if not references and _says_nothing(draft):
         # As below, for a job of which nothing more was said.
         return NewJob(
             queue,
@@ -88,13 +101,10 @@ def _encoded(
             correlation_id=correlation_id,
             holder=holder,
         )
-    tenant = options.tenant or ""
+    tenant = _tenant(draft)
+    ordering_key = _ordering_key(draft)
+    policy = client.registry.queues.get(queue)
     key = options.idempotency_key
-    then: tuple[NewJob, ...] = ()
-    on_dead: tuple[NewJob, ...] = ()
-    if options.then or options.on_dead:
-        then = _follow_ups(options.then or (), "then", client, references)
-        on_dead = _follow_ups(options.on_dead or (), "on_dead", client, references)
     return NewJob(
         queue=queue,
         task=declaration.name,
@@ -112,10 +122,47 @@ def _encoded(
         idempotency=None if key is None else idempotency_digest(declaration.name, tenant, key),
         unique=_unique(draft, tenant),
         version=options.version,
-        then=then,
-        on_dead=on_dead,
+        then=_follow_ups(options.then, "then", client, references),
+        on_dead=_follow_ups(options.on_dead, "on_dead", client, references),
         blobs=tuple(dict.fromkeys(references)) if references else (),
+        ordering_key=ordering_key,
+        serialise=ordering_key is not None and policy is not None and policy.serialise,
+        fair=policy is not None and policy.fair,
     )
+
+
+def _tenant(draft: Draft[Any]) -> str:
+    declaration, said = draft.declaration, draft.options.tenant
+    if said is not None or declaration.tenant is None:
+        return said or ""
+    filled = _filled(draft, declaration.tenant)
+    return "" if filled is None else _checked("tenant", filled, draft)
+
+
+def _ordering_key(draft: Draft[Any]) -> str | None:
+    declaration, key = draft.declaration, draft.options.ordering_key
+    if key is None and declaration.ordering is not None:
+        filled = _filled(draft, declaration.ordering)
+        key = None if filled is None else _checked("key", filled, draft)
+    if key is not None and declaration.ack == "start":
+        raise UsageError(
+            f"{draft}: jobs of one ordering key run one after another, and this task is acknowledged before it runs; "
+            "leave ack='start' or the key out"
+        )
+    return key
+
+
+def _filled(draft: Draft[Any], template: Template) -> str | None:
+    arguments = draft.declaration.handler.arguments
+    template.check(arguments)
+    return template.fill_any(arguments.filled(draft.args, draft.kwargs))
+
+
+def _checked(kind: Literal["tenant", "key"], name: str, draft: Draft[Any]) -> str:
+    try:
+        return check_name(kind, name)
+    except UsageError as error:
+        raise UsageError(f"{draft}: {error}") from None
 
 
 def _unique(draft: Draft[Any], tenant: str) -> UniqueKey | None:
@@ -141,8 +188,10 @@ def _unique(draft: Draft[Any], tenant: str) -> UniqueKey | None:
 
 
 def _follow_ups(
-    drafts: tuple[Draft[Any], ...], name: str, client: Client, references: list[str] | None
+    drafts: tuple[Draft[Any], ...] | None, name: str, client: Client, references: list[str] | None
 ) -> tuple[NewJob, ...]:
+    if not drafts:
+        return ()
     return tuple(
         _follow_up(draft, f"{name}[{number}]", client, references, marks=name == "then")
         for number, draft in enumerate(drafts)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from duly.client import schedule_acts, selection
-from duly.client.client import Client
+from duly.client.control_reads import ControlReads
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import whole_number
 from duly.client.provider import OWN
@@ -87,15 +87,8 @@ class JobPage(msgspec.Struct, frozen=True):
     """Set when the time for one look was over: older jobs may match, too."""
 
 
-class Inspect:
+class Inspect(ControlReads):
     """`App.inspect`. Every method blocks for a round trip or few; each has an `a` twin."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    @property
-    def client(self) -> Client:
-        return self._client
 
     @blocking
     def status(self) -> Status:

@@ -12,13 +12,17 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Final, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar, overload
 
 from duly.client.blocking import refuse_blocking
 from duly.client.steps import Journal, decode_step, each, encode_step, run_awaited, run_now
+from duly.core.control import Permit, Refusal
 from duly.core.durations import Duration, parse_duration
 from duly.core.errors import UsageError
 from duly.core.job import ClaimedJob, Incarnation, JobId, Steps, Token
+
+if TYPE_CHECKING:
+    from duly.client.lock import JobLock
 
 T = TypeVar("T")
 
@@ -28,8 +32,12 @@ ResultEncoder = Callable[[object], tuple[bytes | None, str | None]]
 """From what a handler returned to (JSON, note); the note says why a value could not be stored."""
 
 
+CallOutcome = Literal["done", "failed", "cut"]
+"""How one use of a resource ended; "cut": it was cancelled in the middle."""
+
+
 class AttemptPort(Protocol):
-    """What a Job needs of whoever runs the attempt. Only completions and `keep_step` do I/O."""
+    """What a Job needs of whoever runs the attempt. Only completions, `keep_step`, `acquire` and `release` do I/O."""
 
     def now(self) -> float:
         """Monotonic seconds."""
@@ -57,6 +65,15 @@ class AttemptPort(Protocol):
 
     def cursor(self, name: str, position: int) -> None:
         """Keep how many items are done; it rides on the heartbeat. LeaseLost when the attempt is over."""
+
+    def acquire(self, name: str) -> Permit | Refusal:
+        """Try to take a limit or a lock for this attempt; blocks. LeaseLost when the token is not live."""
+
+    def release(self, permit: Permit) -> bool:
+        """Give it back before the attempt ends; blocks. False when it was lost with the attempt."""
+
+    def note_call(self, resource: str, outcome: CallOutcome) -> None:
+        """A use of this resource is over: what its breaker counts."""
 
     def complete(self, result: bytes | None, note: str | None, connection: Any) -> None:
         """running -> completed on this connection (None: the store's own); LeaseLost when the token is not live."""
@@ -233,6 +250,17 @@ class Job:
         done = self._open_journal().begin_loop(name, items)
         return each(items, done, partial(self._port.cursor, name))
 
+    def lock(self, name: str) -> JobLock:
+        """A lock for `with` or `async with`: its block is entered when nobody else in the fleet holds the name.
+
+        It lives with the lease: given back at the end of the block, or with the attempt however that ends. Asked to
+        stop while it waits, the job is snoozed at no cost. LeaseLost when this attempt no longer owns the job, also at
+        the end of the block.
+        """
+        from duly.client.lock import JobLock
+
+        return JobLock(self, name)
+
     def complete(self, result: object = None, *, connection: Any = None) -> None:
         """running -> completed, in the transaction on `connection` or in one of its own; blocks.
 
@@ -254,6 +282,11 @@ class Job:
         if self._journal is None:
             self._journal = Journal(left)
         return self._journal
+
+
+def port_of(job: Job) -> AttemptPort:
+    """Whoever runs its attempt."""
+    return job._port
 
 
 current: ContextVar[Job | None] = ContextVar("duly_job", default=None)
@@ -293,6 +326,16 @@ class LocalPort:
 
     def cursor(self, name: str, position: int) -> None:
         log.debug("%s: %s of %s", self._name, position, name)
+
+    def acquire(self, name: str) -> Permit | Refusal:
+        log.debug("%s: %s is not taken in a direct call", self._name, name)
+        return Permit((name,), 0, 0, None)
+
+    def release(self, permit: Permit) -> bool:
+        return True
+
+    def note_call(self, resource: str, outcome: CallOutcome) -> None:
+        log.debug("%s: a call of %s: %s", self._name, resource, outcome)
 
     def complete(self, result: bytes | None, note: str | None, connection: Any) -> None:
         log.debug(

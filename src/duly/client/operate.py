@@ -5,9 +5,6 @@ Acts through the store's operator protocol. A bulk act becomes a stored operatio
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Final
@@ -15,21 +12,19 @@ from typing import Any, Final
 import msgspec
 
 from duly.client import schedule_acts, selection
-from duly.client.client import Client
+from duly.client.authorship import reason_given as _reason
+from duly.client.control_acts import ControlActs
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import aware, urgency, whole_number
 from duly.client.provider import OWN
-from duly.client.registry import nearest
 from duly.client.selection import Verb
 from duly.client.twins import blocking, twin
-from duly.core.defaults import BULK_ACT, ENQUEUE_BATCH, MAX_REASON, PRIORITY
+from duly.core.defaults import BULK_ACT, ENQUEUE_BATCH, PRIORITY
 from duly.core.durations import Duration, parse_duration, parse_rate
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.job import Incarnation, JobId, JobRecord
 from duly.core.lifecycle import State
-from duly.core.names import check_name
-from duly.core.text import storable
 from duly.stores.protocol import OperationRecord, Pause
 
 Jobs = AnyJob | Iterable[AnyJob] | Filter
@@ -54,15 +49,8 @@ class Act(msgspec.Struct, frozen=True):
     dry_run: bool = False
 
 
-class Operate:
+class Operate(ControlActs):
     """`App.operate`. Every verb names its author: DULY_ACTOR, else user@host. Blocks; each has an `a` twin."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    @property
-    def client(self) -> Client:
-        return self._client
 
     @blocking
     def cancel(
@@ -242,11 +230,6 @@ class Operate:
     aresume_schedule = twin(resume_schedule)
     aremove_schedule = twin(remove_schedule)
 
-    def actor(self) -> str:
-        """Whose name stands on acts: DULY_ACTOR, else user@host."""
-        said = self._client.settings.actor
-        return said if said is not None else f"{_user()}@{socket.gethostname()}"
-
     def _bulk(
         self,
         verb: Verb,
@@ -343,27 +326,6 @@ class Operate:
             )
         return record
 
-    def _target(self, target: str) -> str:
-        """`queue:NAME` or `task:NAME`, of a name that somebody knows."""
-        kind, colon, name = target.partition(":")
-        if not colon:
-            kind, name = "queue", target
-        if kind not in {"queue", "task"}:
-            raise UsageError(
-                f"{target!r} is neither a queue nor task:NAME; write 'mail' or 'task:send_receipt'"
-            )
-        check_name("queue" if kind == "queue" else "task", name)
-        queues, tasks = self._client.store.schema.declared()
-        registry = self._client.registry
-        if kind == "task":
-            known = {*tasks, *registry.tasks}
-        else:
-            known = {*queues, *registry.queues, "default"}
-            known.update(count.queue for count in self._client.store.inspection.counts())
-        if name not in known:
-            raise NotFound(f"no {kind} is named {name!r}{nearest(name, known)}", kind=kind, name=name)
-        return f"{kind}:{name}"
-
 
 def _unmoved(ids: list[JobId], moved: Iterable[Iterable[JobId]]) -> list[JobId]:
     known = {id for part in moved for id in part}
@@ -395,21 +357,3 @@ def _ids(jobs: object, verb: str) -> list[JobId]:
     if isinstance(jobs, Iterable) and not isinstance(jobs, str | bytes):
         return list(dict.fromkeys(job_id(job) for job in jobs))
     return [job_id(jobs)]
-
-
-def _reason(reason: str, *, needed: bool = False) -> str:
-    if not isinstance(reason, str):
-        raise UsageError(f"reason={reason!r:.60} is text")
-    if needed and not reason.strip():
-        raise UsageError(
-            "an act on more than one job needs a reason: whoever finds them will read it; add reason='…'"
-        )
-    return storable(reason.strip(), MAX_REASON)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        # A container whose user has no entry in passwd.
-        return str(os.getuid())

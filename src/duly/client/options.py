@@ -41,6 +41,7 @@ class Options(Struct, frozen=True, kw_only=True):
     tenant: str | None = None
     correlation_id: str | None = None
     tags: tuple[str, ...] | None = None
+    ordering_key: str | None = None
     unique_key: str | Unique | None = None
     """Text: the key alone, under the scope that the task declares."""
     idempotency_key: str | None = None
@@ -78,6 +79,7 @@ def read_options(
     attempts: int | None,
     priority: int | None,
     tenant: str | None,
+    ordering_key: str | None,
     correlation_id: str | None,
     tags: Iterable[str] | None,
     unique_key: str | Unique | None,
@@ -100,10 +102,11 @@ def read_options(
         attempts=None if attempts is None else attempt_count(attempts),
         priority=None if priority is None else urgency(priority),
         tenant=None if tenant is None else check_name("tenant", tenant),
+        ordering_key=None if ordering_key is None else literal_key(ordering_key, "ordering_key"),
         correlation_id=None if correlation_id is None else check_name("correlation id", correlation_id),
         tags=None if tags is None else tag_names(tags),
         unique_key=None if unique_key is None else _unique_key(unique_key),
-        idempotency_key=None if idempotency_key is None else _idempotency_key(idempotency_key),
+        idempotency_key=None if idempotency_key is None else literal_key(idempotency_key, "idempotency_key"),
         version=None if version is None else _version(version),
         then=then,
         on_dead=on_dead,
@@ -116,13 +119,14 @@ def _unique_key(said: str | Unique) -> str | Unique:
     return unique.key if isinstance(said, str) else unique
 
 
-def _idempotency_key(key: object) -> str:
+def literal_key(key: object, option: str) -> str:
+    """The key itself, if it may be one; UsageError with the option's name else."""
     if not isinstance(key, str):
-        raise UsageError(f"idempotency_key={key!r:.80} is no text; write idempotency_key='receipt:7'")
+        raise UsageError(f"{option}={key!r:.80} is no text; write {option}='receipt:7'")
     try:
         return check_name("key", key)
     except UsageError as error:
-        raise UsageError(f"idempotency_key: {error}") from None
+        raise UsageError(f"{option}: {error}") from None
 
 
 def _version(version: object) -> int:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from duly.core.control import Ordering, Rate
+from duly.core.errors import UsageError
+
 
 @dataclass(frozen=True, slots=True)
 class Queue:
@@ -20,6 +23,38 @@ class Queue:
     """How long completed, skipped and cancelled jobs are kept; None is the setting `keep`."""
     keep_dead: timedelta | None = None
     """How long dead letters are kept; None is the setting `keep_dead`."""
+
+    wait_target: timedelta | None = None
+    """How soon its jobs should start: what it is measured against."""
+    max_running: int | None = None
+    """Of its jobs in the whole fleet."""
+    rate: Rate | None = None
+    """At which its jobs start, in the whole fleet."""
+    fair: bool = False
+    """Tenants in turn, priority inside a tenant."""
+    tenant_max_running: int | None = None
+    tenant_rate: Rate | None = None
+    ordering: Ordering = "wait"
+    """What the jobs behind a dead one of their ordering key do."""
+    serialise: bool = False
+    """Enqueues of one ordering key wait for each other."""
+    reserve: float = 0.0
+    """Share of each worker's slots that is kept for tenants of which nothing runs."""
+
+    def checked(self) -> Queue:
+        """This, if its parts fit together. UsageError with what to write else."""
+        if not self.fair:
+            said = {
+                "tenant_max_running": self.tenant_max_running,
+                "tenant_rate": self.tenant_rate,
+                "reserve": self.reserve or None,
+            }
+            for name, value in said.items():
+                if value is not None:
+                    raise UsageError(
+                        f"queue {self.name!r}: {name} needs turns of tenants; write fair=True, too"
+                    )
+        return self
 
     def __str__(self) -> str:
         return self.name

@@ -14,6 +14,7 @@ from duly.core.errors import UsageError
 
 if TYPE_CHECKING:
     from duly.client.queue import Queue
+    from duly.client.resource import Resource
     from duly.client.scheduled import Declared
     from duly.client.task import Task
 
@@ -25,6 +26,7 @@ class Registry:
         self.queues: dict[str, Queue] = {}
         self.tasks: dict[str, Task[..., Any]] = {}
         self.schedules: dict[str, Declared] = {}
+        self.resources: dict[str, Resource] = {}
         self._aliases: dict[str, str] = {}
 
     def add_queue(self, queue: Queue) -> None:
@@ -62,6 +64,15 @@ class Registry:
                 f"task {task.name!r} has two schedules named {name!r}; give one another name: name='…'"
             )
         self.schedules[name] = declared
+
+    def add_resource(self, resource: Resource) -> Resource:
+        """The one of this name that all share. UsageError when it was declared with other bounds."""
+        known = self.resources.setdefault(resource.name, resource)
+        if not known.same_as(resource):
+            raise UsageError(
+                f"the resource {resource.name!r} is declared twice with different bounds; declare it once and import it"
+            )
+        return known
 
     def find(self, name: str) -> Task[..., Any] | None:
         """The task of this name or alias."""

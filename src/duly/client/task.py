@@ -22,6 +22,7 @@ from typing import (
     overload,
 )
 
+from duly.client.bounds import per_keys
 from duly.client.client import Client
 from duly.client.declaration import Ack, Declaration
 from duly.client.draft import Draft
@@ -31,12 +32,15 @@ from duly.client.followups import read_follow_ups
 from duly.client.guards import Answer, Guard, with_guard
 from duly.client.handler import Handler, Isolation
 from duly.client.job import Job, local_job
+from duly.client.lock import locks_of
 from duly.client.options import NOTHING, Options, read_options
 from duly.client.queue import Queue
+from duly.client.resource import Resource
 from duly.client.twins import HasClient
 from duly.core.backoff import Backoff
 from duly.core.classify import Rule
-from duly.core.durations import Duration
+from duly.core.control import Rate
+from duly.core.durations import Duration, compact_duration
 from duly.core.errors import UsageError
 from duly.core.keys import Unique
 from duly.core.payload import Arguments
@@ -103,6 +107,7 @@ class Task(Generic[P, T]):
         attempts: int | None = None,
         priority: int | None = None,
         tenant: str | None = None,
+        ordering_key: str | None = None,
         unique_key: str | Unique | None = None,
         idempotency_key: str | None = None,
         version: int | None = None,
@@ -124,6 +129,8 @@ class Task(Generic[P, T]):
             attempts: failed attempts before it is dead; 1 means no retry.
             priority: lower is more urgent; 100 is the default.
             tenant: whose work it is.
+            ordering_key: jobs of one key, in one queue and of one tenant, run one at a time in the order of their
+                enqueues; literal, in place of the task's own template. A delay delays the whole key.
             unique_key: at most one live job of this task and tenant has it, as "order:7" or Unique("order:7",
                 scope="live"); literal, in place of the task's own template.
             idempotency_key: names the request: for 30 days a repeat returns the first job, and is KeyReused with other
@@ -146,6 +153,7 @@ class Task(Generic[P, T]):
             attempts=attempts,
             priority=priority,
             tenant=tenant,
+            ordering_key=ordering_key,
             correlation_id=correlation_id,
             tags=tags,
             unique_key=unique_key,
@@ -240,6 +248,43 @@ class Task(Generic[P, T]):
         """UsageError when the template names a parameter that the function does not take."""
         if self._declaration.unique is not None:
             self._declaration.unique.check(self.arguments)
+
+    def check_bounds(self) -> None:
+        """UsageError for templates, guards, limits and locks that do not fit the function. Reads its annotations."""
+        declaration = self._declaration
+        for template in (declaration.ordering, declaration.tenant):
+            if template is not None:
+                template.check(self.arguments)
+        for guard in declaration.guards:
+            guard.check()
+        keys = per_keys(self)
+        if keys and self.ack == "start":
+            raise UsageError(
+                f"task {self.name!r} is acknowledged before it starts, and a limit ends with its job; leave "
+                f"ack='start' or the PerKey of '{next(iter(keys))}' out"
+            )
+        for variable, lock in locks_of(self.fn):
+            if lock.ttl < self.timeout:
+                raise UsageError(
+                    f"task {self.name!r} uses {variable} = jobs.lock({lock.name!r}, …), which runs out after "
+                    f"{compact_duration(lock.ttl)}, before its time to run of {compact_duration(self.timeout)}; inside "
+                    f"a handler write job.lock({lock.name!r}), which lives as long as the attempt"
+                )
+
+    @property
+    def max_running(self) -> int | None:
+        """Of its jobs in the whole fleet."""
+        return self._declaration.max_running
+
+    @property
+    def rate(self) -> Rate | None:
+        """At which its jobs start, in the whole fleet."""
+        return self._declaration.rate
+
+    @property
+    def uses(self) -> tuple[Resource, ...]:
+        """What each of its jobs takes before it starts."""
+        return self._declaration.uses
 
     @property
     def expires(self) -> timedelta | None:

@@ -3,12 +3,14 @@
 Names of limits and their keys are made here. Knows neither stores nor handlers; `core.pace` counts the rates.
 """
 
+import re
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from duly.core.errors import UsageError
+from duly.core.pace import parse_pace
 
 Ordering = Literal["wait", "skip_dead", "pause_key"]
 """What the jobs behind a dead head do: wait for it, go on without it, or wait until a person resumes the key."""
@@ -182,6 +184,39 @@ def lock_limit(name: str) -> str:
 def ordering_name(queue: str, tenant: str, key: str) -> str:
     """What an ordering key's number is made of; its scope is (queue, tenant)."""
     return f"ordering\x1f{queue}\x1f{tenant}\x1f{key}"
+
+
+def read_rate(text: object, what: str = "rate") -> Rate:
+    """Read "600/min" or "100/s burst 20". Without a burst: what one second allows, at least 1.
+
+    A fleet starts jobs by the claim, not one by one: a burst of 1 would bind it to as many starts as it makes claims.
+    """
+    pace = parse_pace(text, what)
+    burst = pace.burst if " burst " in str(text) else max(1, round(1 / pace.interval))
+    return Rate(pace.interval, burst)
+
+
+def read_cap(cap: object, what: str = "max_running") -> int:
+    """A number of jobs that may run at once. UsageError below 1."""
+    if isinstance(cap, bool) or not isinstance(cap, int) or not 1 <= cap < 2**31:
+        raise UsageError(
+            f"{what}={cap!r:.60} must be a whole number from 1; to let nothing run, pause: duly pause NAME"
+        )
+    return cap
+
+
+def read_share(text: object, what: str) -> float:
+    """Read "10%" as 0.1. UsageError for what is no share between nothing and all."""
+    found = _SHARE.fullmatch(text.strip()) if isinstance(text, str) else None
+    share = float(found[1]) / 100 if found is not None else 0.0
+    if not 0 < share < 1:
+        raise UsageError(
+            f"{what}={text!r:.60} is no share of the slots; write one between 1% and 99%, as '10%'"
+        )
+    return share
+
+
+_SHARE: Final = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)\s*%")
 
 
 def check_ordering(policy: str) -> Ordering:

@@ -181,6 +181,7 @@ def _retry_or_dead(
             reason=storable(f"gave up after {failures}: {reason}", MAX_REASON),
             error=error,
             elapsed=elapsed,
+            transient=True,
         )
     backoff = policy.backoff.delay(failures, random)
     delay = wait if exact and wait is not None else max(backoff, wait or timedelta(0))
@@ -194,6 +195,7 @@ def _retry_or_dead(
         reason=reason,
         error=error,
         elapsed=elapsed,
+        transient=True,
     )
 
 

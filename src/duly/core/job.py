@@ -169,6 +169,8 @@ class Ended(Struct, frozen=True):
     """From the handler's first line to its end; None when it never started."""
     cursors: tuple[tuple[str, int], ...] = ()
     """(name, items done) of `job.each`, kept where the job may run again."""
+    transient: bool = False
+    """A failure that another attempt might not meet: what a breaker counts."""
     guard: str | None = None
     """The guard that said no; `reason` names it, too."""
 

@@ -11,7 +11,9 @@ from typing import Final, Literal
 
 from duly.core.errors import UsageError
 
-Kind = Literal["queue", "task", "tenant", "tag", "correlation id", "actor", "key", "step", "schedule"]
+Kind = Literal[
+    "queue", "task", "tenant", "tag", "correlation id", "actor", "key", "step", "schedule", "resource", "lock"
+]
 
 # In characters. 200 holds a UUID, an e-mail address or a dotted path with room to spare, and
 # keeps every index entry of a store below a third of a page even at four bytes a character.
@@ -25,6 +27,8 @@ LENGTHS: Final[dict[Kind, int]] = {
     "key": 255,
     "step": 200,
     "schedule": 100,
+    "resource": 100,
+    "lock": 200,
 }
 
 # C0 and C1 controls with DEL, the two Unicode line ends, and halves of surrogate pairs.
@@ -34,6 +38,7 @@ _SEPARATORS: Final[dict[Kind, re.Pattern[str]]] = {
     "queue": re.compile(r"[,:\s]"),
     "task": re.compile(r"[,\s]"),
     "schedule": re.compile(r"[,\s]"),
+    "resource": re.compile(r"[,\s]"),
 }
 
 

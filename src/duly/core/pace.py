@@ -12,6 +12,7 @@ from typing import Final
 from duly.core.durations import parse_rate
 from duly.core.errors import UsageError
 
+_UNITS: Final = (("s", 1), ("min", 60), ("h", 3_600))
 _BURST: Final = re.compile(r"\s+burst\s+")
 
 
@@ -44,3 +45,12 @@ def parse_pace(text: object, what: str = "rate") -> Pace:
             f"{what}={text!r} has a burst that is no whole number from 1; write '{rate} burst 20'"
         )
     return Pace(1 / per_second, int(bursts[0]))
+
+
+def pace_text(interval: float, burst: int = 1) -> str:
+    """A pace as `parse_pace` reads it, per the shortest unit that gives 1 or more: "10/s burst 20", "2/min"."""
+    unit, seconds = next(
+        ((unit, seconds) for unit, seconds in _UNITS if seconds / interval >= 0.999_999), ("d", 86_400)
+    )
+    rate = f"{seconds / interval:.2f}".rstrip("0").rstrip(".")
+    return f"{rate}/{unit}" + (f" burst {burst}" if burst > 1 else "")

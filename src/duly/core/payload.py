@@ -3,11 +3,12 @@
 Owns the way from a call to bytes and back; knows neither stores nor who runs the handler.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from types import NoneType, UnionType
-from typing import Any, Final, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
@@ -98,6 +99,16 @@ class Arguments:
     def required(self) -> frozenset[str]:
         """The parameters without a default."""
         return self._known().required
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """The annotation of each stored parameter, what `Annotated` adds included; Any without one."""
+        return self._known().types
+
+    def default_of(self, name: str) -> object:
+        """A parameter's default, msgspec.UNSET where it has none."""
+        default = self._signature.signature.parameters[name].default
+        return msgspec.UNSET if default is inspect.Parameter.empty else default
 
     @property
     def custom(self) -> frozenset[type]:
@@ -284,6 +295,8 @@ def _read(signature: HandlerSignature, hook: CustomReader) -> _Shape:
 def _exact(kind: Any) -> frozenset[type]:
     if kind is Any or kind is object:
         return _SCALARS
+    if get_origin(kind) is Annotated and not any(isinstance(note, msgspec.Meta) for note in get_args(kind)):
+        kind = get_args(kind)[0]
     parts: tuple[Any, ...] = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
     known: frozenset[type] = frozenset(part for part in parts if isinstance(part, type))
     return known if len(known) == len(parts) and known <= _SCALARS else frozenset()

@@ -345,6 +345,20 @@ class RowsRefused(Happening, frozen=True):
         return f"tick {self.schedule}: {self.rows} rows made no job: {self.error}"
 
 
+class BreakerChanged(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    resource: str
+    """The limit's name, `resource:NAME`."""
+    state: str
+    until: datetime | None
+
+    def sentence(self) -> str:
+        if self.state == "closed":
+            return f"{self.resource} answers again: its breaker is closed"
+        until = "" if self.until is None else f" until {self.until:%H:%M:%S} UTC"
+        return f"the breaker of {self.resource} is {self.state}{until}: too many calls failed, its jobs wait"
+
+
 class HandlerSaid(Happening, frozen=True):
     level: ClassVar[Level] = "warning"
     task: str

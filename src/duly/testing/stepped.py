@@ -72,6 +72,7 @@ class SteppedWorker:
         self._board.renew(registered_at)
         fence = Fence(made.lease, made.heartbeat, self._board, registered_at)
         self._floor = Floor(self._board, fence, app.around_functions)
+        self._floor.on_follow = self._taken.appendleft
         self.arounds = self._floor.arounds
         self._reports = Reports(store, self.incarnation, fence, made.heartbeat)
         self._suspects = Suspects("alone", made.heartbeat, _nothing, lambda: False)
@@ -126,6 +127,8 @@ class SteppedWorker:
     def end(self, attempt: Attempt, ended: Ended, slot: Slot) -> None:
         """Store the end of an attempt, without claiming more."""
         self._floor.finish(attempt, ended, slot)
+        if (follower := self._floor.follower(attempt, slot)) is not None:
+            self._taken.appendleft(follower)
         self._pump.claiming = False
         try:
             self._round()

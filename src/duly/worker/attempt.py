@@ -4,6 +4,7 @@ Mutable and shared by the slot that runs it, the watch and the pump; each field 
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable
 from contextvars import copy_context
 from datetime import timedelta
@@ -12,12 +13,15 @@ from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
+from duly.client.job import CallOutcome
 from duly.client.steps import StepInTransaction, StepNotKept
+from duly.core.control import Permit, Refusal
 from duly.core.decide import completed
 from duly.core.durations import compact_duration
 from duly.core.errors import DulyError, LeaseLost, StoreUnreachable, UsageError
-from duly.core.job import ClaimedJob, Ended, Incarnation, Progress, Steps
+from duly.core.job import ClaimedJob, Ended, Incarnation, Progress, Steps, Token
 from duly.core.lifecycle import State
+from duly.stores.faults import Transient
 from duly.stores.protocol import Store
 from duly.worker.board import boottime
 from duly.worker.card import Card
@@ -60,6 +64,9 @@ class Desk(Protocol):
 
     def note_cursor(self, attempt: "Attempt", name: str, position: int) -> None: ...
 
+    def note_call(self, attempt: "Attempt", resource: str, outcome: CallOutcome) -> None:
+        """How a use of a resource ended."""
+
     def forget(self, attempt: "Attempt") -> None:
         """Report nothing more of what it said."""
 
@@ -67,12 +74,26 @@ class Desk(Protocol):
         """Write it; blocks until the store has answered, or until the attempt must not wait any longer."""
 
 
+class Chain:
+    """Jobs of one ordering key that were claimed together, and run one after another in one slot."""
+
+    __slots__ = ("kind", "left", "waiting")
+
+    def __init__(self, kind: int) -> None:
+        self.kind = kind
+        """Of slot, which the head was counted for."""
+        self.waiting: deque[Attempt] = deque()
+        """Those that have not begun, in order. A slot takes from the left; who hands them back, from the right."""
+        self.left = 1
+        """Members that the pump has not collected yet: the last one gives the slot free. The pump's thread alone."""
+
+
 class Attempt:
     """One claimed job. Also the AttemptPort of its Job."""
 
     __slots__ = (
-        "acked_first", "asked_at", "bytes", "card", "committed", "cursors", "deadline_at", "desk", "ended",
-        "handed_over", "held_at", "job", "left", "phase", "reason", "record", "released", "slot", "started_at",
+        "acked_first", "asked_at", "bytes", "called", "card", "chain", "committed", "cursors", "deadline_at", "desk",
+        "ended", "handed_over", "held_at", "job", "left", "phase", "reason", "record", "released", "slot", "started_at",
         "verdict", "wait_from", "why",
     )  # fmt: skip
 
@@ -107,10 +128,19 @@ class Attempt:
         """What earlier runs have left; read before it starts, where the claim says that there is something."""
         self.cursors: dict[str, int] = {}
         """Loop name -> items done, of those that moved in this attempt. Written by the handler's thread."""
+        self.called: frozenset[str] = _NONE
+        """Resources of which its blocks have spoken: its end says nothing more of them."""
+        self.chain: Chain | None = None
+        """The jobs of its ordering key that were claimed with it."""
 
     @property
     def key(self) -> tuple[int, int]:
         return (self.job.id, self.job.run)
+
+    @property
+    def is_complete(self) -> bool:
+        """It ended here as completed."""
+        return self.ended is not None and self.ended.to is _COMPLETED
 
     def begin(self, now: float) -> None:
         """waiting -> running."""
@@ -210,6 +240,32 @@ class Attempt:
         self.cursors[name] = position
         self.desk.note_cursor(self, name, position)
 
+    def acquire(self, name: str) -> Permit | Refusal:
+        if self.acked_first:
+            raise UsageError(
+                f"job {self.job.id} ({self.job.task}) was acknowledged before it started: no lease would end what it "
+                f"holds ({name}); take it outside, with jobs.lock(…, ttl=) for a lock, or leave ack='start' out"
+            )
+        self._check_live()
+        token = Token(self.desk.incarnation, self.job.id, self.job.run)
+        try:
+            return self.desk.store.control.acquire([name], token, None)
+        except Transient as fault:
+            raise StoreUnreachable(f"{name} could not be taken: {fault}") from fault
+
+    def release(self, permit: Permit) -> bool:
+        if self.committed is not None or self.handed_over:
+            # Given back with the end that the handler itself has written.
+            return True
+        try:
+            return self.desk.store.control.release(permit)
+        except Transient as fault:
+            raise StoreUnreachable(f"{', '.join(permit.names)} could not be given back: {fault}") from fault
+
+    def note_call(self, resource: str, outcome: CallOutcome) -> None:
+        self.called |= {resource}
+        self.desk.note_call(self, resource, outcome)
+
     def complete(self, result: bytes | None, note: str | None, connection: Any) -> None:
         ended = self._completion(result, note)
         desk = self.desk
@@ -253,6 +309,11 @@ class Attempt:
         )
 
 
+def must_be_read(attempt: Attempt) -> bool:
+    """Whether its claim has not brought along all that it needs."""
+    return attempt.job.args is None or attempt.job.has_steps
+
+
 def _step_fault(name: str, kept: StepKept) -> DulyError:
     if kept.why == "unfit":
         return StepNotKept(f"step {name!r} has run, but the store cannot hold its value: {kept.fault}")
@@ -268,3 +329,4 @@ def _step_fault(name: str, kept: StepKept) -> DulyError:
 
 ROLLED_BACK: Final = "completion was rolled back"
 _NOTHING: Final = Steps()
+_NONE: Final[frozenset[str]] = frozenset()

@@ -23,7 +23,7 @@ class Card:
 
     __slots__ = (
         "ack_first", "decode", "encode", "fn", "guards", "is_async", "kind", "name", "permanent", "policy", "queue",
-        "takes_job", "timeout", "transient",
+        "takes_job", "timeout", "transient", "watched",
     )  # fmt: skip
 
     def __init__(self, task: Task[..., Any], kind: int | None = None) -> None:
@@ -35,9 +35,10 @@ class Card:
         self.takes_job = task.takes_job
         self.timeout = task.timeout.total_seconds()
         self.ack_first = task.ack == "start"
-        for guard in task.guards:
-            guard.check()
+        task.check_bounds()
         self.guards = task.guards
+        self.watched = tuple(resource.limit for resource in task.uses if resource.breaker is not None)
+        """Resources whose breakers count how its attempts end."""
         self.permanent = task.permanent
         self.transient = task.transient
         self.policy = Policy(task.attempts, task.backoff, MAX_INTERRUPTS)

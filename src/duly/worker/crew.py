@@ -101,6 +101,9 @@ class Crew:
             f"job {attempt.job.id} ({attempt.job.task}) did not stop", urgent=True
         )
 
+    def break_chain(self, attempt: Attempt) -> None:
+        self._pump.break_chain(attempt)
+
     def hand_back(self, attempt: Attempt) -> None:
         self._payloads.release(attempt)
         self._pump.ended(attempt)
@@ -144,6 +147,8 @@ class Crew:
     def stop_claiming(self) -> None:
         self._pump.claiming = False
         self._reports.stopping = True
+        for attempt in self.running():
+            self._pump.break_chain(attempt)
         for attempt in self._unstarted():
             # What was acknowledged before its run would never come back.
             if not attempt.acked_first and self._taken_back(attempt):

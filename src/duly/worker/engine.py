@@ -5,14 +5,16 @@ The lease is renewed elsewhere: by a supervisor, or by an embedded worker's own 
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from duly.client.settings import resolve
 from duly.core.job import Incarnation
+from duly.stores.faults import Transient
 from duly.stores.protocol import Listener
 from duly.telemetry.events import HandlerSaid
 from duly.telemetry.hub import Hub
-from duly.worker.attempt import Attempt
+from duly.worker.attempt import Attempt, must_be_read
 from duly.worker.blobs import Blobs
 from duly.worker.board import Board
 from duly.worker.card import cards_of
@@ -27,7 +29,7 @@ from duly.worker.loops import LoopGroup
 from duly.worker.messages import Prepare
 from duly.worker.operations import Operations
 from duly.worker.options import PREFETCH, Plan, WorkerOptions, usable_cores
-from duly.worker.payloads import Payloads, must_be_read
+from duly.worker.payloads import Payloads
 from duly.worker.process import resident
 from duly.worker.promote import Promote
 from duly.worker.pump import Pump
@@ -41,6 +43,7 @@ from duly.worker.source import AppLike
 from duly.worker.suspects import Mode, Suspects
 from duly.worker.sweep import Parked, Sweep
 from duly.worker.threads import ThreadGroup
+from duly.worker.usage import Observe
 from duly.worker.watch import Watch
 
 _SWEEP_EVERY: Final = 1.0
@@ -87,7 +90,7 @@ class Engine:
         self.suspects = Suspects(
             mode, plan.heartbeat, surroundings.suspects_wait, lambda: board.pulse().quarantine
         )
-        self.fetch = Fetch(plan, cards, poll)
+        self.fetch = Fetch(plan, cards, poll, app.queues)
         self.pump = Pump(store, incarnation, self.floor, self.fetch, self.reports, self.suspects, hub)
         self.loops = LoopGroup(self.floor, loop, plan.concurrency)
         self.threads = ThreadGroup(self.floor, plan.threads)
@@ -107,6 +110,7 @@ class Engine:
         )
         self.shutdown = Shutdown(self.crew, self.crew.cut, hub)
         self.promote = Promote(store.upkeep, poll, self.pump.ring)
+        self.observe = Observe(self.reports.usage, store.control, hub)
         self._idle_check = IdleCheck(self.pump, self.promote, self.suspects)
         self.duties = Duties(self._duties(app, hub), hub)
         # On a thread of its own: a tick's source is a user's code and may take its time.
@@ -138,6 +142,9 @@ class Engine:
         self.watch.stop()
         self.schedules.stop()
         self.duties.stop()
+        with suppress(Transient):
+            # What the last handlers saw of their resources.
+            self.observe.run(0.0)
         self.pump.stop()
         for group in self.groups:
             group.close()
@@ -164,6 +171,7 @@ class Engine:
         self.payloads.on_missing = self.crew.hand_back
         self.fetch.loop_turns = self._loop_turns
         self.floor.on_lapse = self.pump.nudge
+        self.floor.on_follow = self._follow
         self.watch.parts = {
             "pump": self.pump, "event loop slots": self.loops, "threads": self.threads, "isolated slots": self.isolated,
             "duties": self.duties, "schedules": self.schedules, "payload reader": self.payloads,
@@ -182,6 +190,11 @@ class Engine:
             self.payloads.push(unread)
             attempts = [attempt for attempt in attempts if not must_be_read(attempt)]
         self._distribute(attempts)
+
+    def _follow(self, attempt: Attempt) -> None:
+        # No longer behind another one: from now on it waits for a slot of its own.
+        attempt.wait_from = self.floor.clock()
+        self._deliver([attempt])
 
     def _distribute(self, attempts: Sequence[Attempt]) -> None:
         mine: list[list[Attempt]] = [[] for _ in self.groups]
@@ -241,8 +254,13 @@ class Engine:
             Retention(upkeep, app.queues, plan.keep, plan.keep_dead),
             Announce(upkeep, app.queues, plan.keep_dead, hub),
             Operations(self.store),
+            *([self.observe] if self._watches(app) else []),
             *([] if app.settings.blobs is None else [Blobs(app.settings.blobs, self.store)]),
         ]
+
+    @staticmethod
+    def _watches(app: AppLike) -> bool:
+        return any(resource.breaker is not None for resource in app.client.registry.resources.values())
 
     def _scheduling(self, app: AppLike, hub: Hub) -> list[Duty]:
         return [] if self.plan.quarantine else [Schedules(self.store, app.client.registry.schedules, hub)]

@@ -3,14 +3,16 @@
 All counts change in the pump's thread alone. Knows no store and runs nothing.
 """
 
+import math
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Final
 
+from duly.client.queue import Queue
 from duly.core.job import ClaimRequest, QueueClaim
-from duly.worker.attempt import Attempt
+from duly.worker.attempt import Attempt, Chain
 from duly.worker.card import LOOP, PROCESS, THREAD, Card
 from duly.worker.options import PREFETCH, Plan
 
@@ -30,6 +32,8 @@ class QueueState:
 
     __slots__ = (
         "ahead",
+        "fair",
+        "following",
         "held",
         "held_of",
         "kinds",
@@ -38,6 +42,7 @@ class QueueState:
         "passing_at",
         "passing_pause",
         "rate",
+        "reserve",
         "slow",
         "window_count",
         "window_from",
@@ -48,6 +53,11 @@ class QueueState:
         self.own_slots = own_slots
         self.held = 0
         """Claimed and not ended."""
+        self.following = 0
+        """Claimed to run behind another job of their ordering key, in its slot."""
+        self.fair = False
+        self.reserve = 0.0
+        """Share of the slots that is kept for tenants of which nothing runs."""
         self.held_of = {LOOP: 0, THREAD: 0, PROCESS: 0}
         """The same, by kind of slot."""
         self.ahead = 0
@@ -105,7 +115,9 @@ class QueueState:
 class Fetch:
     """Decides on each claim. `poll` is the longest wait for work nobody rang for."""
 
-    def __init__(self, plan: Plan, cards: Mapping[str, Card], poll: float) -> None:
+    def __init__(
+        self, plan: Plan, cards: Mapping[str, Card], poll: float, declared: Mapping[str, Queue] | None = None
+    ) -> None:
         self._plan = plan
         self.cards = cards
         self._poll = poll
@@ -117,6 +129,10 @@ class Fetch:
             )
             for name, slots in plan.queues.items()
         }
+        for name, policy in (declared or {}).items():
+            if name in self._queues:
+                self._queues[name].fair, self._queues[name].reserve = policy.fair, policy.reserve
+        self._following = 0
         self._order = deque(self._queues)
         self._next_at = 0.0
         self._rung = False
@@ -131,7 +147,7 @@ class Fetch:
     @property
     def outstanding(self) -> int:
         """Jobs claimed whose handlers have not ended."""
-        return sum(self._held.values())
+        return sum(self._held.values()) + self._following
 
     def admit(self, attempt: Attempt, now: float) -> bool:
         """Count a claimed job against its slots. False: they are taken, or kept for another queue; it goes back."""
@@ -147,17 +163,46 @@ class Fetch:
         self._held[kind] += 1
         return True
 
+    def follow(self, attempt: Attempt, before: Attempt | None) -> bool:
+        """Put a claimed job behind the one before it of its ordering key. False: it goes back.
+
+        A chain takes one slot, its head's; the last of it to be collected gives that free.
+        """
+        if before is None or before.card.ack_first or attempt.card.ack_first:
+            return False
+        chain = before.chain
+        if chain is None:
+            chain = before.chain = Chain(before.card.kind)
+        attempt.chain = chain
+        chain.left += 1
+        chain.waiting.append(attempt)
+        self._following += 1
+        queue = self._queues.get(attempt.job.queue)
+        if queue is not None:
+            queue.following += 1
+            queue.saw(attempt.card.kind)
+        return True
+
     def released(self, attempt: Attempt, now: float) -> None:
         """Its slot is free again: it ended, went back, or was given up."""
         if attempt.released:
             return
         attempt.released = True
-        kind = attempt.card.kind
-        self._held[kind] -= 1
+        chain, kind = attempt.chain, attempt.card.kind
         queue = self._queues.get(attempt.job.queue)
+        if chain is not None:
+            chain.left -= 1
+            kind = chain.kind
+        if chain is not None and chain.left:
+            self._following -= 1
+            if queue is not None:
+                queue.following -= 1
+        else:
+            self._held[kind] -= 1
+            if queue is not None:
+                queue.held -= 1
+                queue.held_of[kind] -= 1
         if queue is not None:
-            queue.held -= 1
-            queue.held_of[kind] -= 1
             ended = attempt.ended
             if ended is not None and ended.elapsed is not None:
                 queue.ended(ended.elapsed, now)
@@ -185,31 +230,54 @@ class Fetch:
         for name in self._order:
             most = self._most(self._queues[name], room, now)
             if most > 0:
-                claims.append(QueueClaim(name, most))
+                claims.append(self._claim(self._queues[name], most))
         if not claims:
             return None
         most = min(sum(claim.most for claim in claims), max(1, self._room_in_all(claims, room)))
-        return ClaimRequest(tuple(claims), most, unparked=self.unparked)
+        return ClaimRequest(tuple(claims), most, unparked=self.unparked, chain=self._chain(claims))
 
     def suspects(self) -> ClaimRequest:
         """One job with a loss behind it, which will be alone in this process."""
-        claims = tuple(QueueClaim(name, 1) for name in self._order)
+        claims = tuple(QueueClaim(name, 1, self._queues[name].fair) for name in self._order)
         return ClaimRequest(claims, 1, suspects=True)
 
-    def answered(self, request: ClaimRequest, got: int, now: float) -> None:
-        """A full answer means more may wait; a short one waits for a ring or the poll."""
+    def answered(self, request: ClaimRequest, got: int, now: float, again: timedelta | None = None) -> None:
+        """A full answer means more may wait; a short one waits for a ring, the poll, or the time the store named."""
         self.dry = got < request.most
         # A ring during the round trip may be about a job that it did not see.
-        waits = self.dry and not self._rung
-        self._next_at = now + self._poll * random.uniform(0.8, 1.2) if waits else 0.0
+        if not self.dry or self._rung:
+            self._next_at = 0.0
+            return
+        pause = self._poll * random.uniform(0.8, 1.2)
+        self._next_at = now + (pause if again is None else min(pause, again.total_seconds()))
 
     def failed(self, now: float, pause: float) -> None:
         self._next_at = now + pause
 
+    def _claim(self, queue: QueueState, most: int) -> QueueClaim:
+        reserved = 0
+        if queue.reserve:
+            kinds = [kind for kind, count in queue.kinds.items() if count]
+            slots = queue.own_slots or sum(self._sizes[kind] for kind in kinds or self._sizes)
+            reserved = min(most, math.ceil(queue.reserve * slots))
+        return QueueClaim(queue.name, most, queue.fair, reserved)
+
+    def _chain(self, claims: Iterable[QueueClaim]) -> int:
+        """Jobs of one key, one after another in one slot: only while they take next to no time.
+
+        Behind a long one the others would come back unstarted.
+        """
+        seen = (self._queues[claim.queue] for claim in claims)
+        return max(1, min((queue.ahead for queue in seen if queue.rate), default=1))
+
     def _room_in_all(self, claims: Iterable[QueueClaim], room: Mapping[int, int]) -> int:
         asked = [self._queues[claim.queue] for claim in claims]
         kinds = {kind for queue in asked for kind in queue.kinds} or set(room)
-        ahead = sum(queue.slots_and_ahead(self._sizes) - queue.held for queue in asked if queue.ahead)
+        ahead = sum(
+            queue.slots_and_ahead(self._sizes) - queue.held - queue.following
+            for queue in asked
+            if queue.ahead
+        )
         return max(sum(max(0, room[kind]) for kind in kinds), ahead)
 
     def _room(self) -> dict[int, int]:
@@ -250,7 +318,7 @@ class Fetch:
 
     def _topped_up(self, free: int, queue: QueueState) -> int:
         """With tiny jobs, more than the free slots; but a nearly full buffer is left alone."""
-        wanted = queue.slots_and_ahead(self._sizes) - queue.held
+        wanted = queue.slots_and_ahead(self._sizes) - queue.held - queue.following
         return max(free, wanted if wanted >= queue.ahead // 4 else 0)
 
 

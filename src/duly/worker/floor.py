@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from duly.core.job import Ended
-from duly.worker.attempt import Attempt, Phase
+from duly.worker.attempt import Attempt, Phase, must_be_read
 from duly.worker.board import EMPTY, ENDED, Board, boottime
 from duly.worker.heartbeat import Fence
 from duly.worker.run import Around
+from duly.worker.usage import uses
 
 # Reading a member from its class runs Python code before 3.12, and every job ends so.
 _ENDED: Final = Phase.ended
@@ -72,6 +73,8 @@ class Floor:
         self.clock = clock
         self.on_end: Callable[[Attempt], None] = _nowhere
         self.on_lapse: Callable[[], None] = _nothing
+        self.on_follow: Callable[[Attempt], None] = _nowhere
+        """The next job of a chain needs another kind of slot, or has to be read first."""
         self._records: deque[int] = deque(range(board.records))
         self._forked = False
         _floors.add(self)
@@ -102,11 +105,31 @@ class Floor:
         slot.attempt = None
         ended = attempt.verdict or ended
         attempt.ended = attempt.carrying(ended) if attempt.cursors else ended
+        if attempt.card.watched:
+            for resource, failure in uses(attempt.card.watched, attempt.called, ended):
+                attempt.desk.note_call(attempt, resource, "failed" if failure else "done")
         attempt.phase = _ENDED
         record = attempt.record
         if record >= 0:
             self.board.state(record, ENDED)
         self.on_end(attempt)
+
+    def follower(self, attempt: Attempt, slot: Slot) -> Attempt | None:
+        """The next job of its ordering key, if `attempt` has completed here and this slot can run it now.
+
+        Else the pump hands the rest of the chain back, or has it delivered to where it can run.
+        """
+        chain = attempt.chain
+        if chain is None or slot.abandoned or not attempt.is_complete:
+            return None
+        try:
+            found = chain.waiting.popleft()
+        except IndexError:
+            return None
+        if found.card.kind == attempt.card.kind and not must_be_read(found):
+            return found
+        self.on_follow(found)
+        return None
 
     def settled(self, attempt: Attempt) -> None:
         """Its end is stored, or is nobody's business any more."""

@@ -20,6 +20,7 @@ from duly.worker.card import PROCESS
 from duly.worker.channel import Channel
 from duly.worker.floor import Floor, Slot
 from duly.worker.messages import (
+    Called,
     Done,
     Extended,
     HandsOver,
@@ -206,7 +207,9 @@ class IsolatedGroup:
     def _serve(self, slot: Slot) -> None:
         cell = Cell(self._isolation)
         try:
-            while (attempt := self._next()) is not None:
+            follower: Attempt | None = None
+            while (attempt := follower or self._next()) is not None:
+                follower = None
                 if cell.is_worn():
                     cell.dismiss()
                 # Before the attempt begins: starting a process is not part of its time to run.
@@ -218,6 +221,7 @@ class IsolatedGroup:
                     self._unprepared(attempt, problem) if problem is not None else self._drive(attempt, cell)
                 )
                 self._floor.finish(attempt, ended, slot)
+                follower = self._floor.follower(attempt, slot)
             cell.dismiss()
         except BaseException as error:
             self.failure = error
@@ -283,6 +287,8 @@ class IsolatedGroup:
                         attempt.desk.note_cursor(attempt, name, position)
                 case KeepStep(name, value):
                     writes.begin(name, value)
+                case Called(resource, outcome):
+                    attempt.note_call(resource, outcome)
                 case HandsOver():
                     # From here on it may be over in the store while its handler goes on.
                     attempt.handed_over = True

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from duly.client.job import current
+from duly.client.job import CallOutcome, current
 from duly.core.errors import DulyError
 from duly.core.fingerprint import describe
 from duly.core.job import Ended, Incarnation, Progress
@@ -27,7 +27,17 @@ from duly.worker.board import boottime
 from duly.worker.card import Card, cards_of
 from duly.worker.channel import Channel
 from duly.worker.lifespan import Lifespan
-from duly.worker.messages import Done, Extended, IsolatedOrders, Prepare, Prepared, Progressed, Run, StepKept
+from duly.worker.messages import (
+    Called,
+    Done,
+    Extended,
+    IsolatedOrders,
+    Prepare,
+    Prepared,
+    Progressed,
+    Run,
+    StepKept,
+)
 from duly.worker.parent import Parent
 from duly.worker.process import die_with
 from duly.worker.run import acall, call, handle_of, raised, read_arguments, returned
@@ -58,6 +68,9 @@ class RemoteDesk:
 
     def note_cursor(self, attempt: Attempt, name: str, position: int) -> None:
         self._parent.moved(attempt.key, name, position)
+
+    def note_call(self, attempt: Attempt, resource: str, outcome: CallOutcome) -> None:
+        self._parent.tell(Called(resource, outcome))
 
     def forget(self, attempt: Attempt) -> None:
         self._parent.hands_over()

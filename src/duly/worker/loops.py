@@ -133,16 +133,19 @@ class LoopGroup:
     async def _serve(self, slot: Slot) -> None:
         waiting, floor = self._waiting, self._floor
         burst_ends = 0.0
+        before: Attempt | None = None
         began: float | _Suspended
         while not (self._closed or slot.abandoned):
             try:
-                if not waiting:
+                follower = None if before is None or before.chain is None else floor.follower(before, slot)
+                before = None
+                if follower is None and not waiting:
                     waiter = slot.idle = self._loop.create_future()
                     self._idle.append(slot)
                     await waiter
                     burst_ends = floor.clock() + _BURST
                     continue
-                attempt = waiting.popleft()
+                attempt = follower or waiting.popleft()
             except IndexError:
                 continue
             except asyncio.CancelledError:
@@ -151,6 +154,7 @@ class LoopGroup:
             if not floor.begin(attempt, slot):
                 floor.on_end(attempt)
                 continue
+            before = attempt
             began = self._start(attempt, slot)
             if not isinstance(began, float):
                 if waiting and self._idle:

@@ -157,6 +157,13 @@ class KeepStep(Struct, frozen=True, tag=True):
     value: bytes
 
 
+class Called(Struct, frozen=True, tag=True):
+    """A use of a resource is over."""
+
+    resource: str
+    outcome: Literal["done", "failed", "cut"]
+
+
 class HandsOver(Struct, frozen=True, tag=True):
     """The handler writes its completion into a transaction of its own: touch the job no more."""
 
@@ -170,4 +177,4 @@ class Done(Struct, frozen=True, tag=True):
     error: ErrorRecord | None = None
 
 
-IsolatedReports = Prepared | Progressed | Extended | Moved | KeepStep | HandsOver | Done
+IsolatedReports = Prepared | Progressed | Extended | Moved | KeepStep | Called | HandsOver | Done

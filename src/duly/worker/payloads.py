@@ -125,11 +125,6 @@ class Payloads:
         return found, {id: self._store.steps.steps(id) for id in resumed}
 
 
-def must_be_read(attempt: Attempt) -> bool:
-    """Whether its claim has not brought along all that it needs."""
-    return attempt.job.args is None or attempt.job.has_steps
-
-
 def _undelivered(_: Sequence[Attempt]) -> None:
     raise RuntimeError("the payload reader is not connected to any slots")
 

@@ -39,6 +39,9 @@ _COMPLETE: Final = Event.complete
 _LOSE: Final = Event.lose
 _READY: Final = State.ready
 
+BEHIND: Final = "the job before it of its ordering key has not ended well here"
+_AT_ONCE: Final = timedelta(0)
+
 Deliver = Callable[[Sequence[Attempt]], None]
 
 
@@ -121,6 +124,18 @@ class Pump:
         self._freed.append(attempt)
         self._bell.set()
 
+    def break_chain(self, attempt: Attempt) -> None:
+        """Hand back the jobs that wait behind it for their ordering key, at no cost. Called from any thread."""
+        chain = attempt.chain
+        while chain is not None and chain.waiting:
+            try:
+                last = chain.waiting.pop()
+            except IndexError:
+                # Its slot was faster.
+                return
+            last.reason = last.reason or BEHIND
+            self.ended(last)
+
     def unwritten(self) -> list[Attempt]:
         """Ends that the store has not confirmed."""
         return [*self._unsent, *self._outbox]
@@ -190,6 +205,8 @@ class Pump:
                     else handed_back(attempt, attempt.reason or "it was not started")
                 )
             unsent.append(attempt)
+            if attempt.chain is not None and not attempt.is_complete:
+                self.break_chain(attempt)
 
     def _exchange(self, request: ClaimRequest | None) -> None:
         batch = self._unsent[:_BATCH]
@@ -205,7 +222,7 @@ class Pump:
         self._answered()
         self._settle(batch, answer)
         if request is not None:
-            self._took(request, answer.claimed, sent_at)
+            self._took(request, answer.claimed, answer.again, sent_at)
         self._wish(answer.wishes)
 
     def _answered(self) -> None:
@@ -249,16 +266,18 @@ class Pump:
         if confirmed:
             self.deliver(confirmed)
 
-    def _took(self, request: ClaimRequest, claimed: Sequence[ClaimedJob], sent_at: float) -> None:
+    def _took(
+        self, request: ClaimRequest, claimed: Sequence[ClaimedJob], again: timedelta | None, sent_at: float
+    ) -> None:
         now = self._floor.clock()
         if claimed:
             self.worked_at = now
         if request.suspects:
             self.suspects.answered(len(claimed), sent_at, now)
         if not request.suspects or self.suspects.mode == "quarantine":
-            self.fetch.answered(request, len(claimed), now)
+            self.fetch.answered(request, len(claimed), now, again)
             self._tell_idle(self.fetch.dry)
-            if not claimed and not self.held:
+            if not claimed and not self.held and again != _AT_ONCE:
                 self.quiet_at = sent_at
         self._take(claimed, now, suspects=request.suspects)
 
@@ -270,6 +289,7 @@ class Pump:
     def _take(self, claimed: Iterable[ClaimedJob], now: float, *, suspects: bool) -> None:
         ready: list[Attempt] = []
         cards, held, desk, admit = self.cards, self.held, self.reports, self.fetch.admit
+        before: Attempt | None = None
         for job in claimed:
             attempt = Attempt(job, cards[job.task], desk, now)
             if not held.add(attempt):
@@ -278,13 +298,18 @@ class Pump:
                 self._back(attempt, "shutdown")
             elif suspects and not self.suspects.take(attempt):
                 self._back(attempt, "it waits for a process of its own")
-            elif not admit(attempt, now):
-                self._back(attempt, "every slot for it was taken")
+            elif job.follows and self.fetch.follow(attempt, before):
+                # Its slot comes to it when the one before has completed.
+                before = attempt
+                continue
+            elif job.follows or not admit(attempt, now):
+                self._back(attempt, BEHIND if job.follows else "every slot for it was taken")
             elif attempt.card.ack_first:
                 attempt.ended = completed(job, None, timedelta(0))
                 self._unsent.append(attempt)
             else:
                 ready.append(attempt)
+            before = None if attempt.ended is not None else attempt
         if ready:
             self.deliver(ready)
 

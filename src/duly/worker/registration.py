@@ -9,10 +9,11 @@ from typing import Final
 
 import msgspec
 
+from duly.client.bounds import limits_of
 from duly.client.reference import reference_of
 from duly.core.errors import UsageError
 from duly.core.job import WorkerInfo
-from duly.core.registration import QueuePolicy, Registration, Schedule, ScheduleRecord, TaskPolicy
+from duly.core.registration import QueuePolicy, Registration, ScheduleRecord, TaskPolicy
 from duly.core.schedule import first_due
 from duly.stores.protocol import Store
 from duly.telemetry.events import ScheduleTakenOver
@@ -64,7 +65,17 @@ def _others(store: Store, registration: Registration) -> list[ScheduleRecord]:
 def registration_of(app: AppLike, now: datetime) -> Registration:
     """All that the App declares, with the first due time of each schedule from now, under a fingerprint of it."""
     queues = tuple(
-        QueuePolicy(queue.name, queue.owner or "", queue.keep, queue.keep_dead)
+        QueuePolicy(
+            queue.name,
+            queue.owner or "",
+            queue.keep,
+            queue.keep_dead,
+            fair=queue.fair,
+            ordering=queue.ordering,
+            serialise=queue.serialise,
+            wait_target=queue.wait_target,
+            reserve=queue.reserve,
+        )
         for _, queue in sorted(app.queues.items())
     )
     tasks = tuple(
@@ -74,12 +85,15 @@ def registration_of(app: AppLike, now: datetime) -> Registration:
     schedules = tuple(
         declared.complete(app.client) for _, declared in sorted(app.client.registry.schedules.items())
     )
+    limits, task_limits = limits_of(app.client.registry)
     return Registration(
         origin=origin_of(app),
-        release=_fingerprint(queues, tasks, schedules),
+        release=_fingerprint(queues, tasks, schedules, limits, task_limits),
         queues=queues,
         tasks=tasks,
         schedules=tuple((schedule, first_due(schedule, now)) for schedule in schedules),
+        limits=limits,
+        task_limits=task_limits,
     )
 
 
@@ -91,7 +105,5 @@ def origin_of(app: AppLike) -> str:
         return min((task.fn.__module__ for task in app.tasks.values()), default="unnamed")
 
 
-def _fingerprint(
-    queues: tuple[QueuePolicy, ...], tasks: tuple[TaskPolicy, ...], schedules: tuple[Schedule, ...]
-) -> str:
-    return sha256(msgspec.json.encode((queues, tasks, schedules))).hexdigest()[:_FINGERPRINT]
+def _fingerprint(*declared: tuple[msgspec.Struct, ...]) -> str:
+    return sha256(msgspec.json.encode(declared)).hexdigest()[:_FINGERPRINT]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Final
 
+from duly.client.job import CallOutcome
 from duly.core.job import ClaimedJob, Cursor, Incarnation, JobId, JobRecord, Progress
 from duly.core.lifecycle import State
 from duly.stores.protocol import Store
@@ -19,6 +20,7 @@ from duly.worker.held import Held
 from duly.worker.messages import StepKept
 from duly.worker.run import handed_back
 from duly.worker.steps import keep_step
+from duly.worker.usage import Usage, failed
 
 _AT_MOST_EVERY: Final = 1.0
 NEVER_HEARD: Final = "its claim was answered into the void"
@@ -40,6 +42,7 @@ class Reports:
         self.store = store
         self.incarnation = incarnation
         self.held = Held()
+        self.usage = Usage()
         self.stopping = False
         """A shutdown has begun: handlers see `should_stop`."""
         self.must_report = False
@@ -84,6 +87,11 @@ class Reports:
 
     def keep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
         return keep_step(self.store, attempt, name, value)
+
+    def note_call(self, attempt: Attempt, resource: str, outcome: CallOutcome) -> None:
+        failure = failed(outcome, attempt.why)
+        if failure is not None:
+            self.usage.note(resource, 1, int(failure))
 
     def forget(self, attempt: Attempt) -> None:
         """It is over; what it said last no longer matters."""

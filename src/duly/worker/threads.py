@@ -79,9 +79,12 @@ class ThreadGroup:
 
     def _serve(self, slot: Slot) -> None:
         try:
-            while (attempt := self._next(slot)) is not None:
+            follower: Attempt | None = None
+            while (attempt := follower or self._next(slot)) is not None:
+                follower = None
                 if self._floor.begin(attempt, slot):
                     contextvars.Context().run(self._run, attempt, slot)
+                    follower = self._floor.follower(attempt, slot)
                 else:
                     self._floor.on_end(attempt)
         except BaseException as error:

@@ -36,6 +36,9 @@ class Acts(Protocol):
     def hand_back(self, attempt: Attempt) -> None:
         """No slot has taken it."""
 
+    def break_chain(self, attempt: Attempt) -> None:
+        """What was claimed to run behind it goes back."""
+
     def fence(self, reason: str) -> None:
         """The lease is over, or nearly."""
 
@@ -131,6 +134,10 @@ class Watch:
 
     def _look_at(self, attempt: Attempt, now: float) -> float:
         """Its next moment of interest."""
+        chain = attempt.chain
+        if chain is not None and chain.waiting and now - attempt.started_at >= self._plan.unstarted:
+            # Behind a long one the rest of its key would stand here unstarted.
+            self._acts.break_chain(attempt)
         if attempt.why is None:
             if now < attempt.deadline_at:
                 return attempt.deadline_at

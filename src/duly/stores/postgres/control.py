@@ -99,7 +99,7 @@ class PostgresControl:
         reason: str,
     ) -> Override:
         stored = dict(value)
-        if kind == "block":
+        if "where" in value:
             condition = parse_where(str(value["where"]))
             stored["condition"] = {
                 "path": condition.path,

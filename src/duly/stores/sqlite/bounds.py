@@ -13,6 +13,7 @@ import msgspec
 from duly.core.control import BreakerPolicy, queue_limit
 from duly.core.errors import UsageError
 from duly.core.filters import Filter
+from duly.core.names import key_of
 from duly.stores.sqlite.declaring import breaker_of
 from duly.stores.sqlite.session import Row, Session
 
@@ -80,8 +81,17 @@ class Bounds:
             override = _Override(id, json.loads(value), until)
             if kind == "limit":
                 self._overrides.setdefault(target, []).append(override)
+                self._take_undeclared(target)
             elif kind == "block" and (filter := _filter_of(override.value)) is not None:
                 self._blocks.setdefault(target, []).append((override, Block(id, filter)))
+
+    def _take_undeclared(self, target: str) -> None:
+        """A task's jobs take its limit, too, where only an override knows of one."""
+        kind, _, task = target.partition(":")
+        if kind == "task" and "#" not in task:
+            takes = self.takes.setdefault(key_of(task), [])
+            if all(take.policy != target for take in takes):
+                takes.append(Take(target, None))
 
     def bound(self, *names: str, now: int, declared: Bound | None = None) -> Bound:
         """What holds now for a limit, given by its instance's name, then its policy's. `declared` stands for both."""

@@ -125,6 +125,9 @@ class Database(Protocol):
     def forget_heads(self) -> None:
         """Forget who owns each ordering key, behind the store's back."""
 
+    def mislead_heads(self) -> None:
+        """Let each ordering key belong to a job that does not exist, behind the store's back."""
+
     def leak_hold(self, limit: str, id: JobId) -> None:
         """Let a job that does not run hold this limit, behind the store's back."""
 

@@ -279,3 +279,14 @@ def a_running_job_keeps_its_key_when_its_place_is_forgotten(bench: Bench) -> Non
 
     assert bench.start_ids(worker) == []
     assert complete(bench, worker, job) == ids[1:2]
+
+
+def a_key_that_belongs_to_nobody_goes_on_after_a_sweep(bench: Bench) -> None:
+    worker, ids = bench.worker(), three(bench)
+    (job,) = bench.start(worker, 10)
+    bench.start(worker, 10)
+    bench.database.mislead_heads()
+    bench.end(worker, ended(job, Event.complete))
+    bench.sweep()
+
+    assert rest(bench, worker) == ids[1:]

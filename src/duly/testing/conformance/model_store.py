@@ -30,6 +30,7 @@ from duly.stores.protocol import (
     UpkeepStore,
 )
 
+from .bench import NO_SUCH_JOB
 from .model import Tables
 from .model_attempts import ModelSteps
 from .model_control import ModelControl
@@ -246,6 +247,9 @@ class ModelPlace:
 
     def forget_heads(self) -> None:
         self.tables.heads.clear()
+
+    def mislead_heads(self) -> None:
+        self.tables.heads = dict.fromkeys(self.tables.heads, NO_SUCH_JOB)
 
     def leak_hold(self, limit: str, id: JobId) -> None:
         """The model counts who runs, so that nothing can leak."""

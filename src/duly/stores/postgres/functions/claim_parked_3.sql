@@ -20,7 +20,7 @@ declare
     v_bound boolean;
 begin
     foreach v_task in array p_tasks loop
-        v_bound := exists (select 1 from task_limit t where t.task = v_task);
+        v_bound := v_task = any((select b.tasks from bounds_1() b)::bigint[]);
         continue when v_task = any(p_paused_tasks) or not p_known ? v_task::text;
         while v_left > 0 loop
             select array_agg(l.lane) into v_open from unnest(p_lanes, p_caps, p_queues) as l (lane, cap, queue)

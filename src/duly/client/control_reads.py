@@ -1,0 +1,88 @@
+"""What bounds jobs, as people look at it: limits, overrides, tenants, ordering keys. The control part of `inspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from duly.client.client import Client
+from duly.client.options import whole_number
+from duly.client.twins import blocking, twin
+from duly.core.control import KeyRecord, LimitRecord, Override, TenantPlan
+from duly.core.names import check_name
+
+
+class TenantStatus(msgspec.Struct, frozen=True):
+    """One tenant: its plan, and what it uses of each fair queue."""
+
+    name: str
+    plan: TenantPlan | None
+    """None: each queue's own values hold."""
+    limits: tuple[LimitRecord, ...] = ()
+    """Named `tenant:QUEUE=NAME`; a queue where it uses nothing may be missing."""
+
+    @property
+    def running(self) -> int:
+        return sum(limit.running for limit in self.limits)
+
+
+class ControlReads:
+    """Base of `Inspect`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def client(self) -> Client:
+        return self._client
+
+    @blocking
+    def limits(self, names: Iterable[str] | None = None) -> tuple[LimitRecord, ...]:
+        """Those named ("queue:mail", "resource:stripe"), else those declared or in use, at most 1,000, by name."""
+        wanted = None if names is None else list(names)
+        return tuple(self._client.store.control.limits(wanted))
+
+    @blocking
+    def overrides(self) -> tuple[Override, ...]:
+        """What was changed for a time and still holds, the newest first."""
+        return tuple(self._client.store.control.overrides())
+
+    @blocking
+    def tenants(self) -> tuple[TenantStatus, ...]:
+        """Tenants with a plan or with something running in a fair queue, by name; of at most 1,000 limits."""
+        control = self._client.store.control
+        plans = {plan.name: plan for plan in control.plans()}
+        used: dict[str, list[LimitRecord]] = {}
+        for limit in control.limits():
+            _, equals, name = limit.name.partition("=")
+            if limit.name.startswith("tenant:") and equals:
+                used.setdefault(name, []).append(limit)
+        return tuple(
+            TenantStatus(name, plans.get(name), tuple(used.get(name, ()))) for name in sorted({*plans, *used})
+        )
+
+    @blocking
+    def tenant(self, name: str) -> TenantStatus:
+        """One tenant, in every queue that is known; one of which nothing is known has no plan and uses nothing."""
+        check_name("tenant", name)
+        store = self._client.store
+        queues, _ = store.schema.declared()
+        known = sorted(
+            {*queues, *self._client.registry.queues, *(one.queue for one in store.inspection.counts())}
+        )
+        plan = next((plan for plan in store.control.plans() if plan.name == name), None)
+        found = store.control.limits([f"tenant:{queue}={name}" for queue in known])
+        held = [one for one in found if one.running or one.waiting or one.max_running or one.rate]
+        return TenantStatus(name, plan, tuple(held))
+
+    @blocking
+    def keys(self, queue: str | None = None, *, limit: int = 100) -> tuple[KeyRecord, ...]:
+        """Ordering keys with work, those with the most waiting first."""
+        return tuple(self._client.store.control.keys(queue, whole_number(limit, "limit")))
+
+    alimits = twin(limits)
+    aoverrides = twin(overrides)
+    atenants = twin(tenants)
+    atenant = twin(tenant)
+    akeys = twin(keys)
