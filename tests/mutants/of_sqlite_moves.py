@@ -29,8 +29,8 @@ MUTANTS = [
     ),
     Mutant(
         STORE + "claims.py",
-        "if any(row[20] & VERSION or (",
-        "if any((",
+        "_NOT_PLAIN: Final = VERSION | KEYED",
+        "_NOT_PLAIN: Final = KEYED",
         "a stale job does not run in a whole batch",
         ("replacing",),
     ),
@@ -176,8 +176,8 @@ MUTANTS = [
     ),
     Mutant(
         STORE + "claims.py",
-        "(waiting_of(row[:11]), PAUSED)",
-        "(waiting_of(row[:11]), UNKNOWN)",
+        "self._parked.append((row, Gate(PAUSED, 0)))",
+        "self._parked.append((row, Gate(UNKNOWN, 0)))",
         "a job parked by a pause is not taken for unknown",
         ("parking",),
     ),
