@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,10 +30,14 @@ def hour() -> Hour:
     return Hour()
 
 
-@pytest.fixture
-def timed(both: App, hour: Hour) -> App:
-    both.client.clock = hour
-    return both
+@pytest.fixture(params=["sqlite", "postgres"])
+def timed(request: pytest.FixtureRequest, hour: Hour) -> Iterator[App]:
+    """An App on each kind of store in turn, by the test's clock."""
+    app = App(request.getfixturevalue(f"{request.param}_url"))
+    app.client.clock = hour
+    app.store.schema.migrate()
+    yield app
+    app.close()
 
 
 @pytest.fixture
@@ -199,9 +205,11 @@ def test_a_breaker_of_no_resource_is_not_set(both: App) -> None:
         both.operate.breaker("stripe", "open")
 
 
-async def test_the_twins_do_the_same(both: App) -> None:
-    made = await both.operate.alimit("default", max_running=1, lasting="1h")
+def test_the_twins_do_the_same(both: App) -> None:
+    async def act() -> None:
+        made = await both.operate.alimit("default", max_running=1, lasting="1h")
+        assert await both.inspect.aoverrides() == (made,)
+        assert await both.operate.alift(made.id)
+        assert await both.inspect.aoverrides() == ()
 
-    assert await both.inspect.aoverrides() == (made,)
-    assert await both.operate.alift(made.id)
-    assert await both.inspect.aoverrides() == ()
+    asyncio.run(act())

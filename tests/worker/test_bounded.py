@@ -20,6 +20,7 @@ from duly.telemetry.events import BreakerChanged, Happening
 from duly.telemetry.hub import Hub
 from duly.worker.embedded import Embedded
 from duly.worker.options import WorkerOptions
+from duly.worker.registration import declare
 from tests.waiting import wait_until
 
 SOON = Backoff("10ms", factor=1, jitter=False)
@@ -421,6 +422,7 @@ def test_blocks_of_one_attempt_share_its_permit_until_the_last_is_left(app: App)
 
 def test_plain_code_uses_a_resource_too(app: App) -> None:
     gpu = app.resource("gpu", max_running=1, ttl="1m")
+    declare(app)
     inside = threading.Event()
 
     def second() -> None:
@@ -461,7 +463,7 @@ def test_failing_attempts_open_the_breaker_and_the_rest_waits_without_spending_a
 ) -> None:
     api = app.resource("api", breaker=Breaker(min_calls=4, cool_down="1h"))
 
-    @app.task(uses=[api], backoff=Backoff("1h", jitter=False))
+    @app.task(uses=[api], backoff=Backoff("10m", jitter=False))
     async def calls() -> None:
         raise ConnectionError("away")
 
@@ -500,8 +502,6 @@ def test_permanent_errors_and_snoozes_do_not_open_it(app: App, heard: list[Happe
 
 
 def test_failures_in_blocks_of_plain_code_open_it_as_well(app: App) -> None:
-    from duly.worker.registration import declare
-
     api = app.resource("api", breaker=Breaker(min_calls=2, cool_down="1h"))
     declare(app)
 

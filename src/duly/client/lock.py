@@ -21,6 +21,7 @@ from duly.client.permits import (
     Taker,
     agive_back,
     await_for,
+    place,
     running_job,
     wait_for,
 )
@@ -29,8 +30,8 @@ from duly.core.durations import Duration, compact_duration, parse_duration
 from duly.core.errors import LeaseLost, UsageError
 from duly.core.names import check_name
 
-_held: Final[ContextVar[frozenset[str]]] = ContextVar("duly_locks", default=frozenset())
-"""Names of the locks whose blocks this code is in."""
+_held: Final[ContextVar[frozenset[tuple[str, object]]]] = ContextVar("duly_locks", default=frozenset())
+"""The locks whose blocks this code is in, each with its thread and task: those begun inside are others."""
 
 
 class _Section:
@@ -64,7 +65,7 @@ class _Section:
         self._look(await agive_back(taker, permit), error)
 
     def _prepared(self) -> Taker:
-        if self.name in _held.get():
+        if (self.name, place()) in _held.get():
             raise UsageError(
                 f"the lock {self.name!r} is held by this code already and would wait for itself; leave the inner block "
                 "out"
@@ -76,10 +77,10 @@ class _Section:
 
     def _keep(self, taker: Taker, permit: Permit) -> None:
         self._entered.push((taker, permit))
-        _held.set(_held.get() | {self.name})
+        _held.set(_held.get() | {(self.name, place())})
 
     def _left(self) -> tuple[Taker, Permit]:
-        _held.set(_held.get() - {self.name})
+        _held.set(_held.get() - {(self.name, place())})
         return self._entered.pop()
 
     def _look(self, in_time: bool, error: BaseException | None) -> None:

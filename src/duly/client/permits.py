@@ -157,19 +157,20 @@ class Entered(Generic[T]):
 
     def push(self, value: T) -> None:
         with self._lock:
-            self._stack.append((_place(), value))
+            self._stack.append((place(), value))
 
     def pop(self) -> T:
         """This place's latest; where a block is left elsewhere than it was entered, anybody's latest."""
-        place = _place()
+        here = place()
         with self._lock:
             for index in range(len(self._stack) - 1, -1, -1):
-                if self._stack[index][0] == place:
+                if self._stack[index][0] == here:
                     return self._stack.pop(index)[1]
             return self._stack.pop()[1]
 
 
-def _place() -> object:
+def place() -> object:
+    """The thread and the task of this code."""
     try:
         task = asyncio.current_task()
     except RuntimeError:
