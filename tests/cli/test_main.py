@@ -56,6 +56,10 @@ def test_every_command_of_this_half_is_there() -> None:
         "cancel",
         "pause",
         "resume",
+        "limit",
+        "block",
+        "overrides",
+        "tenants",
         "dead",
         "operations",
         "workers",
@@ -66,6 +70,8 @@ def test_every_command_of_this_half_is_there() -> None:
         *(f"duly dead {verb}" for verb in ("groups", "list", "show", "redrive", "purge")),
         *(f"duly operations {verb}" for verb in ("list", "show", "pause", "resume", "cancel")),
         *(f"duly schedules {verb}" for verb in ("list", "run", "pause", "resume", "remove")),
+        *(f"duly overrides {verb}" for verb in ("list", "lift")),
+        *(f"duly tenants {verb}" for verb in ("list", "show")),
         *(f"duly workers {verb}" for verb in ("list", "show", "drain")),
     }
 
