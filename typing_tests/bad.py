@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from duly import RESULT, App, Backoff, Blob, Job, Snooze, Unique
+from duly import RESULT, App, Backoff, Blob, Job, PerKey, Snooze, Unique
 
 jobs = App()
 
@@ -26,7 +26,8 @@ def enqueueing() -> None:
     send_receipt.enqueue("seven")  # type: ignore[arg-type] # pyright: ignore
     resize.using(delay=30).enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
     resize.using(dealy="30s").enqueue("a.jpg")  # type: ignore[call-arg] # pyright: ignore
-    resize.using(ordering_key="later").enqueue("a.jpg")  # type: ignore[call-arg] # pyright: ignore
+    resize.using(ordering_key=7).enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
+    resize.using(batch="later").enqueue("a.jpg")  # type: ignore[call-arg] # pyright: ignore
     resize.using(unique_key=7).enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
     resize.using(idempotency_key=b"k").enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
     resize.using(version="3").enqueue("a.jpg")  # type: ignore[arg-type] # pyright: ignore
@@ -87,8 +88,23 @@ jobs.every("1h", overlap="both")  # type: ignore[arg-type] # pyright: ignore
 jobs.schedule("nightly", resize, every="1h")  # type: ignore[arg-type] # pyright: ignore
 
 
-@jobs.task(rate="5/s")  # type: ignore[call-overload, untyped-decorator] # pyright: ignore
+@jobs.task(rate=5)  # type: ignore[call-overload, untyped-decorator] # pyright: ignore
+def number_as_rate() -> None: ...
+
+
+@jobs.task(uses=["stripe"])  # type: ignore[list-item] # pyright: ignore
+def name_as_resource() -> None: ...
+
+
+@jobs.task(batch=10)  # type: ignore[call-overload, untyped-decorator] # pyright: ignore
 def later_option() -> None: ...
+
+
+jobs.queue("sync", max_running="20")  # type: ignore[arg-type] # pyright: ignore
+jobs.queue("sync", ordering="skip")  # type: ignore[arg-type] # pyright: ignore
+jobs.resource("stripe", breaker=True)  # type: ignore[arg-type] # pyright: ignore
+jobs.lock("import")  # type: ignore[call-arg] # pyright: ignore
+PerKey(1)  # type: ignore[call-arg] # pyright: ignore
 
 
 @jobs.task

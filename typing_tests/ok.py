@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import assert_type
+from typing import Annotated, assert_type
 
 from duly import (
     RESULT,
     App,
     Backoff,
     Blob,
+    Breaker,
     Dead,
     Draft,
     Enqueued,
@@ -19,8 +20,11 @@ from duly import (
     Job,
     JobRecord,
     KeyReused,
+    Lock,
     Outcome,
+    PerKey,
     Queue,
+    Resource,
     Retry,
     Skip,
     Snooze,
@@ -102,6 +106,34 @@ def with_the_job(job: Job, order_id: int) -> bool:
 
 @plain.guard
 def silent(a: int, b: str = "x") -> None: ...
+
+
+smtp = jobs.resource("smtp", max_running=40, rate="100/s burst 20", breaker=Breaker(min_calls=20))
+turns = jobs.queue(
+    "sync",
+    wait_target="2m",
+    max_running=20,
+    rate="600/min",
+    fair=True,
+    tenant_max_running=5,
+    tenant_rate="10/s",
+    reserve="10%",
+    ordering="skip_dead",
+    serialise=True,
+)
+
+
+@jobs.task(queue=turns, uses=[smtp], tenant="{tenant}", ordering_key="account:{account}", max_running=3, rate="5/s")
+async def bounded(job: Job, tenant: str, account: Annotated[int, PerKey(max_running=1)]) -> None:
+    async with job.lock("ledger"), smtp:
+        assert_type(await smtp.ahold("30s", "429"), datetime)
+
+
+def outside() -> None:
+    with jobs.lock("ledger", ttl="1m") as lock, smtp as resource:
+        assert_type(lock, Lock)
+        assert_type(resource, Resource)
+    bounded.using(ordering_key="literal", tenant="acme").enqueue("acme", 7)
 
 
 async def guards_alone() -> None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from duly import App, Backoff, Dead, Job, Retry, Skip, Snooze
+from duly import App, Backoff, Breaker, Dead, Job, Retry, Skip, Snooze
 from tests.waiting import wait_until
 
 jobs = App()
@@ -260,3 +260,18 @@ def guarded_isolated(n: int) -> int:
 @guarded_isolated.guard
 def even_too(n: int) -> str | None:
     return f"{n} is odd" if n % 2 else None
+
+
+api = jobs.resource("api", max_running=2, breaker=Breaker(min_calls=2, cool_down="1h"))
+
+
+@jobs.task(isolation="process", attempts=1)
+def calls_isolated(job: Job) -> None:
+    with job.lock("ledger"), api:
+        raise ConnectionError("away")
+
+
+@jobs.task(isolation="process")
+def lock_isolated(job: Job) -> int:
+    with job.lock("ledger"):
+        return sum(record.running for record in jobs.store.control.limits(["lock:ledger"]))

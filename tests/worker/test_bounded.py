@@ -56,6 +56,11 @@ class Meter:
             self.inside[what] -= 1
 
 
+async def _some_turns() -> None:
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
 @pytest.fixture
 def meter() -> Meter:
     return Meter()
@@ -181,7 +186,7 @@ def test_a_tasks_cap_and_an_arguments_cap_hold_while_all_gets_done(app: App, met
     async def send(customer: Annotated[int, PerKey(max_running=1)]) -> None:
         meter("task")
         meter(customer)
-        await asyncio.sleep(0.005)
+        await _some_turns()
         meter.leave(customer)
         meter.leave("task")
 
@@ -209,7 +214,7 @@ def test_tenants_have_their_turns_and_their_cap(app: App, meter: Meter) -> None:
     @app.task(queue=sync, tenant="{tenant}")
     async def push(tenant: str) -> None:
         meter(tenant, tenant)
-        await asyncio.sleep(0.002)
+        await _some_turns()
         meter.leave(tenant)
 
     stored = app.enqueue_many(push.draft("big") for _ in range(100))
@@ -228,7 +233,7 @@ def test_a_lock_of_a_job_has_one_holder(app: App, meter: Meter, kind: str) -> No
     async def on_loop(job: Job) -> None:
         async with job.lock("ledger"):
             meter("ledger")
-            await asyncio.sleep(0.002)
+            await _some_turns()
             meter.leave("ledger")
 
     def in_thread(job: Job) -> None:
@@ -375,7 +380,7 @@ def test_a_resource_is_shared_by_jobs_that_use_it_and_by_blocks(app: App, meter:
         async with gpu:
             # Its job has it already.
             meter("gpu")
-            await asyncio.sleep(0.002)
+            await _some_turns()
             meter.leave("gpu")
 
     @app.task

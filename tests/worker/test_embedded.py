@@ -99,6 +99,20 @@ def test_every_kind_of_handler_has_its_guard_asked_first(
     assert [event.guard for event in heard if isinstance(event, GuardSaidNo)] == [guard]
 
 
+def test_an_isolated_handler_holds_its_lock_in_its_own_process(run: Run) -> None:
+    first, second = run(chores.lock_isolated, (), ())
+
+    assert (first.result, second.result) == (b"1", b"1")
+    assert all(limit.running == 0 for limit in chores.jobs.store.control.limits(["lock:ledger"]))
+
+
+def test_what_an_isolated_handler_sees_of_a_resource_counts_for_its_breaker(run: Run) -> None:
+    run(chores.calls_isolated, (), ())
+
+    (limit,) = chores.jobs.store.control.limits(["resource:api"])
+    assert (limit.breaker, limit.running) == ("open", 0)
+
+
 def test_a_transient_error_is_retried_after_the_backoff(app: None) -> None:
     job = chores.flaky.enqueue()
 
