@@ -397,6 +397,15 @@ def test_a_shard_declares_nothing(app: App, sqlite_url: str) -> None:
         app.at("sqlite:///other.db").resource("stripe", max_running=1)
 
 
+def test_a_cap_that_does_not_bind_a_task_is_found_by_check(app: App) -> None:
+    @app.task(queue=app.queue("mail", max_running=2), ack="start")
+    def at_most_once() -> None: ...
+
+    assert any(
+        "max_running=2 of the queue 'mail' does not bound them" in one.text for one in app.check().findings
+    )
+
+
 # Locks.
 
 

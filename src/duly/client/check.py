@@ -88,6 +88,13 @@ def _declarations(client: Client, load: Callable[[], None]) -> Iterator[Finding]
         )
     for task in registry.tasks.values():
         yield from _of_task(task, settings.blobs)
+        queue = registry.queues.get(task.queue)
+        if task.ack == "start" and queue is not None and queue.max_running is not None:
+            yield Finding(
+                "warning",
+                f"jobs of {task.name!r} end for the store before they run, so that max_running={queue.max_running} of "
+                f"the queue {queue.name!r} does not bound them; give them a queue of their own",
+            )
     folder = settings.blobs
     if folder is not None and folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield Finding(
