@@ -38,6 +38,15 @@ class Place:
     def wish_cancel(self, id: object, by: str, reason: str) -> None:
         raise NotImplementedError
 
+    def forget_heads(self) -> None:
+        raise NotImplementedError
+
+    def mislead_heads(self) -> None:
+        raise NotImplementedError
+
+    def leak_hold(self, limit: str, id: object) -> None:
+        raise NotImplementedError
+
 
 class Answer(msgspec.Struct, frozen=True):
     """What one command printed and how it ended."""

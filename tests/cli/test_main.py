@@ -51,6 +51,7 @@ def test_every_command_of_this_half_is_there() -> None:
         "enqueue",
         "status",
         "top",
+        "why",
         "jobs",
         "job",
         "cancel",

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "enqueue": "enqueue",
     "status": "status",
     "top": "top",
+    "why": "why",
     "jobs": "jobs",
     "job": "job",
     "cancel": "cancel",

@@ -65,6 +65,9 @@ class ControlReads:
     @blocking
     def tenant(self, name: str) -> TenantStatus:
         """One tenant, in every queue that is known; one of which nothing is known has no plan and uses nothing."""
+        return self._tenant(name)
+
+    def _tenant(self, name: str) -> TenantStatus:
         check_name("tenant", name)
         store = self._client.store
         queues, _ = store.schema.declared()

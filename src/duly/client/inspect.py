@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from duly.client import schedule_acts, selection
+from duly.client import why as reasons
 from duly.client.control_reads import ControlReads
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import whole_number
@@ -26,6 +27,7 @@ from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.pressure import drain_time, health
 from duly.core.registration import ScheduleRecord
 from duly.core.share import DatabaseLoad
+from duly.core.why import Why
 from duly.stores.protocol import DeadGroup, OperationRecord, Pause, QueueCount, WorkerRecord
 
 SEARCHED_AT_ONCE: Final = 500
@@ -109,6 +111,9 @@ class Inspect(ControlReads):
     @blocking
     def queue(self, name: str) -> QueueStatus:
         """One queue. NotFound names the nearest one."""
+        return self._queue(name)
+
+    def _queue(self, name: str) -> QueueStatus:
         found = {
             status.counts.queue: status for status in self._queues(self._client.store.inspection.workers())
         }
@@ -209,7 +214,28 @@ class Inspect(ControlReads):
         """One schedule. NotFound names the nearest one."""
         return schedule_acts.find(self._client.store, name)
 
+    @blocking
+    def why(self, target: AnyJob | str, *, guards: bool = False) -> Why:
+        """Every reason why a job is not running now, or what holds up "QUEUE", "tenant:NAME" or "resource:NAME".
+
+        With `guards` the guards of the job's task are asked, here and now, without a start; they should only look.
+        """
+        if not isinstance(target, str):
+            return reasons.of_job(self._client, job_id(target), guards=guards)
+        kind, colon, name = target.partition(":")
+        if target.isascii() and target.isdecimal():
+            return reasons.of_job(self._client, job_id(int(target)), guards=guards)
+        match kind if colon else "queue":
+            case "queue":
+                return reasons.of_queue(self._client, self._queue(name if colon else target))
+            case "tenant":
+                return reasons.of_tenant(self._client, self._tenant(name))
+            case "resource":
+                return reasons.of_resource(self._client, name)
+        raise UsageError(f"{target!r:.80}: write a job's number, a queue, tenant:NAME or resource:NAME")
+
     astatus = twin(status)
+    awhy = twin(why)
     aqueues = twin(queues)
     aqueue = twin(queue)
     ajobs = twin(jobs)

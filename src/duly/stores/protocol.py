@@ -46,6 +46,7 @@ from duly.core.leases import Beat
 from duly.core.lifecycle import Event, State
 from duly.core.registration import Registration, Schedule, ScheduleRecord
 from duly.core.share import DatabaseLoad
+from duly.stores.facts import FactStore
 from duly.stores.records import (
     Capabilities,
     DeadGroup,
@@ -276,7 +277,7 @@ class UpkeepStore(Protocol):
         """Per queue: how many dead letters will be purged within `ahead` and from when; marks them as announced."""
 
 
-class InspectionStore(Protocol):
+class InspectionStore(FactStore, Protocol):
     """Reads. Any answer about a job is one statement over all state tables."""
 
     def lookup(self, ids: Sequence[JobId]) -> list[JobRecord | None]: ...

@@ -12,6 +12,7 @@ from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.lifecycle import State
 from duly.core.share import DatabaseLoad, LoadReading, load_between
+from duly.core.why import MOST_AHEAD, JobFacts
 from duly.stores.postgres import records
 from duly.stores.postgres.columns import utc
 from duly.stores.postgres.counting import queue_counts
@@ -46,6 +47,10 @@ class PostgresInspection:
     def lookup(self, ids: Sequence[JobId]) -> list[JobRecord | None]:
         found = self._records(ids)
         return [found.get(id) for id in ids]
+
+    def facts(self, id: JobId) -> JobFacts | None:
+        rows = self._database.call("read_job_facts", {"id": id, "most": MOST_AHEAD})
+        return records.job_facts(rows[0]) if rows else None
 
     def attempts(self, id: JobId) -> list[AttemptRecord]:
         return [records.attempt_record(row) for row in self._database.call("read_attempts", {"id": id})]

@@ -8,6 +8,7 @@ from duly.core.filters import Filter
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import AttemptRecord, Counters, Incarnation, JobId, JobRecord, Progress
 from duly.core.lifecycle import Event, State
+from duly.core.why import JobFacts
 from duly.stores.postgres.columns import utc, utc_or_none
 from duly.stores.protocol import DeadGroup, OperationRecord, Pause, WorkerRecord
 
@@ -124,3 +125,20 @@ def _error(row: Row) -> ErrorRecord | None:
     if kind is None:
         return None
     return ErrorRecord(kind, message or "", traceback or "", fingerprint or "")
+
+
+def job_facts(row: Row) -> JobFacts:
+    """A row of read_job_facts.sql."""
+    *job, ahead, serving, knowing, head, head_state, paused, before, limits, names, ids = row
+    return JobFacts(
+        job_record(tuple(job)),
+        ahead,
+        serving,
+        knowing,
+        None if head is None else JobId(head),
+        None if head_state is None else State(head_state),
+        paused,
+        before,
+        tuple(limits),
+        tuple(zip(names, map(JobId, ids), strict=True)),
+    )

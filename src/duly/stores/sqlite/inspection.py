@@ -11,10 +11,12 @@ from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.lifecycle import State
 from duly.core.share import DatabaseLoad
+from duly.core.why import JobFacts
 from duly.stores.protocol import DeadGroup, OperationRecord, Page, Pause, QueueCount, WorkerRecord
 from duly.stores.sqlite import migrating, sampling
 from duly.stores.sqlite.connecting import wal_is_safe
 from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.facts import facts_in
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import MICROSECOND, from_micros, to_micros
 from duly.stores.sqlite.transport import ids_text
@@ -56,6 +58,10 @@ class SQLiteInspection:
     def lookup(self, ids: Sequence[JobId]) -> list[JobRecord | None]:
         with self._database.read() as session:
             return lookup_in(session, ids)
+
+    def facts(self, id: JobId) -> JobFacts | None:
+        with self._database.read(snapshot=True) as session:
+            return facts_in(session, id)
 
     def attempts(self, id: JobId) -> list[AttemptRecord]:
         with self._database.read() as session:

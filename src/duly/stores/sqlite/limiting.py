@@ -107,8 +107,13 @@ class Limits:
         if not any(take.argument is not None for take in takes):
             return [take.policy for take in takes]
         args = row[ARGS]
-        values = _values(self._arguments(row) if args is None else args)
-        return [name for take in takes if (name := _instance(take, values)) is not None]
+        return limit_names(self.bounds, row[TASK], self._arguments(row) if args is None else args)
+
+
+def limit_names(bounds: Bounds, task: int, args: bytes) -> list[str]:
+    """The limits that a job of a task (its key) takes with these arguments."""
+    values = _values(args)
+    return [name for take in bounds.takes.get(task, ()) if (name := _instance(take, values)) is not None]
 
 
 def _instance(take: Take, values: dict[str, msgspec.Raw]) -> str | None:

@@ -7,6 +7,7 @@ from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.lifecycle import FINAL, State
 from duly.core.share import DatabaseLoad
+from duly.core.why import JobFacts
 from duly.stores.protocol import DeadGroup, Page, Pause, QueueCount, WorkerRecord
 
 from .model import Entry
@@ -19,6 +20,27 @@ class ReadableModel(UpkeepModel):
     def lookup(self, ids: Sequence[JobId]) -> list[JobRecord | None]:
         with self.tables.lock:
             return [self.tables.entries[id].record() if id in self.tables.entries else None for id in ids]
+
+    def facts(self, id: JobId) -> JobFacts | None:
+        with self.tables.lock:
+            entry = self.tables.entries.get(id)
+            if entry is None:
+                return None
+            serving = [
+                worker
+                for worker in self.tables.workers.values()
+                if entry.new.queue in worker.info.queues and not worker.draining
+            ]
+            head = self.tables.entries.get(self.tables.heads.get(entry.key, JobId(0))) if entry.key else None
+            return JobFacts(
+                entry.record(),
+                serving=len(serving),
+                knowing=sum(entry.new.task in worker.info.tasks for worker in serving),
+                head=None if head is None else head.id,
+                head_state=None if head is None else head.state,
+                key_paused=entry.key in self.tables.paused_keys,
+                limits=tuple(sorted(limit.name for limit in self.limits_of(entry))),
+            )
 
     def attempts(self, id: JobId) -> list[AttemptRecord]:
         with self.tables.lock:

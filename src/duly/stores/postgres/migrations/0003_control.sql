@@ -241,6 +241,7 @@ create table {schema}.queue_fill (
 -- include: functions/keys_1.sql
 -- include: functions/resume_key_1.sql
 -- include: functions/lookup_3.sql
+-- include: functions/facts_1.sql
 
 -- Every worker is told what is bounded, also one of the previous release.
 create or replace function {schema}.register_1(

@@ -1,0 +1,77 @@
+"""What stands in the way at a queue, of a tenant or at a resource: the sentences of `why` for what is no job.
+
+Facts in, sentences out; knows no store and no clock.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from duly.core.control import LimitRecord, Override, TenantPlan
+from duly.core.pace import pace_text
+from duly.core.why import Reason, Stop, Why, block_reason, counted, limit_reasons, moment, stop_reason
+
+
+def why_queue(
+    queue: str,
+    now: datetime,
+    *,
+    counts: str,
+    health: str,
+    stops: Sequence[Stop],
+    limits: Sequence[LimitRecord],
+    overrides: Sequence[Override],
+) -> Why:
+    """`counts` and `health` are the read model's words for it."""
+    reasons = [Reason("numbers", counts)]
+    reasons += [stop_reason(stop, now) for stop in stops]
+    for limit in limits:
+        reasons += _limit(limit, now)
+    reasons += [block_reason(one, now) for one in overrides if one.kind == "block"]
+    reasons.append(Reason("health", health))
+    return Why(f"queue {queue}", f"queue {queue}", tuple(reasons))
+
+
+def why_tenant(name: str, now: datetime, plan: TenantPlan | None, limits: Sequence[LimitRecord]) -> Why:
+    """One tenant over its queues."""
+    planned = "it has no plan: each queue's own values hold"
+    if plan is not None:
+        most = "any number may run" if plan.max_running is None else f"{counted(plan.max_running)} may run"
+        pace = (
+            "" if plan.rate is None else f", at most {pace_text(plan.rate.interval, plan.rate.burst)} start"
+        )
+        planned = f"its plan: weight {plan.weight}, {most} in each queue{pace}"
+    reasons = [Reason("state", planned, f"duly tenants show {name}")]
+    for limit in limits:
+        reasons += _limit(limit, now)
+    held = [reason for reason in reasons if reason.kind not in {"state", "numbers"}]
+    reasons.append(
+        Reason(
+            "health", "something holds its jobs back" if held else "nothing holds its jobs back but its turn"
+        )
+    )
+    return Why(f"tenant {name}", f"tenant {name}", tuple(reasons))
+
+
+def why_resource(name: str, now: datetime, limit: LimitRecord) -> Why:
+    """One resource."""
+    reasons = _limit(limit, now)
+    if limit.breaker is not None and limit.breaker != "open":
+        until = "" if limit.breaker_until is None else f", open until {moment(limit.breaker_until, now)}"
+        reasons.append(Reason("state", f"its breaker is {limit.breaker}{until}"))
+    held = [reason for reason in reasons if reason.kind not in {"state", "numbers"}]
+    waits = f"{counted(limit.waiting)} {'job waits' if limit.waiting == 1 else 'jobs wait'} for it"
+    reasons.append(Reason("health", f"{waits}: nothing starts now" if held else f"it is free; {waits}"))
+    return Why(f"resource {name}", f"resource {name}", tuple(reasons))
+
+
+def _limit(limit: LimitRecord, now: datetime) -> list[Reason]:
+    most = "" if limit.max_running is None else f" of {counted(limit.max_running)}"
+    pace = "" if limit.rate is None else f", at most {pace_text(limit.rate.interval, limit.rate.burst)} start"
+    text = f"{limit.name}: {counted(limit.running)}{most} run{pace}"
+    if limit.waiting:
+        text += f", {counted(limit.waiting)} wait behind it"
+    change = None
+    if limit.override is not None:
+        text += f", by override {limit.override}"
+        change = f"duly overrides lift {limit.override}"
+    return [Reason("numbers", text, change), *limit_reasons(limit, now)]
