@@ -13,9 +13,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from duly.core.control import LimitPolicy, Rate, TaskLimit
+from duly.core.control import LimitPolicy, Ordering, Rate, TaskLimit
 from duly.core.job import ClaimedJob, ClaimRequest, Incarnation, JobId, NewJob, QueueClaim, WorkerInfo
-from duly.core.lifecycle import FINAL, Event, State
+from duly.core.lifecycle import Event, State
 from duly.core.registration import QueuePolicy, Registration
 from duly.stores.protocol import Store
 from duly.testing import FakeClock
@@ -27,9 +27,15 @@ from tests.conformance.machine import ENDS, JUST_PAST, NUMBERS, SPANS
 
 QUEUES = ("default", "mail")
 # What a task takes; the other one takes nothing.
-TAKES = {"api": ("resource:api",), "db": ("resource:db",), "both": ("resource:api", "resource:db"), "free": ()}
+TAKES = {
+    "api": ("resource:api",),
+    "db": ("resource:db",),
+    "both": ("resource:api", "resource:db"),
+    "free": (),
+}
 NAMES = ("resource:api", "resource:db")
-CAPS = st.sampled_from([None, 1, 1, 2, 3])
+# A limit that comes and goes is a matter of the cases: those that started without it hold nothing.
+CAPS = st.sampled_from([1, 1, 2, 3])
 RATES = st.sampled_from([None, None, None, Rate(5, 2)])
 JOBS = st.builds(
     NewJob,
@@ -59,8 +65,8 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
         """The model's number of each of the store's jobs."""
         self.workers: list[tuple[Incarnation, Incarnation]] = []
         self.running: dict[JobId, tuple[Incarnation, ClaimedJob]] = {}
-        self.caps: dict[str, int | None] = {}
         self.releases = 0
+        self.ordering: Ordering = "wait"
 
     def teardown(self) -> None:
         self.store.close()
@@ -68,21 +74,24 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
 
     # Commands
 
-    @initialize(caps=st.tuples(CAPS, CAPS), rate=RATES)
-    def begin(self, caps: tuple[int | None, int | None], rate: Rate | None) -> None:
-        self.declare(caps, rate, "wait")
+    @initialize(
+        caps=st.tuples(CAPS, CAPS), rate=RATES, ordering=st.sampled_from(["wait", "skip_dead", "pause_key"])
+    )
+    def begin(self, caps: tuple[int, int], rate: Rate | None, ordering: Ordering) -> None:
+        self.ordering = ordering
+        self.declare(caps, rate)
         self.register()
 
-    @rule(caps=st.tuples(CAPS, CAPS), rate=RATES, ordering=st.sampled_from(["wait", "skip_dead"]))
-    def declare(self, caps: tuple[int | None, int | None], rate: Rate | None, ordering: Any) -> None:
+    @rule(caps=st.tuples(CAPS, CAPS), rate=RATES)
+    def declare(self, caps: tuple[int, int], rate: Rate | None) -> None:
         self.releases += 1
-        self.caps = dict(zip(NAMES, caps, strict=True))
         release = Registration(
             "app",
             f"release {self.releases}",
-            tuple(QueuePolicy(queue, ordering=ordering) for queue in QUEUES),
+            tuple(QueuePolicy(queue, ordering=self.ordering) for queue in QUEUES),
             limits=tuple(
-                LimitPolicy(name, cap, rate if name == NAMES[0] else None) for name, cap in self.caps.items()
+                LimitPolicy(name, cap, rate if name == NAMES[0] else None)
+                for name, cap in zip(NAMES, caps, strict=True)
             ),
             task_limits=tuple(TaskLimit(task, name) for task, names in TAKES.items() for name in names),
         )
@@ -107,7 +116,9 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
         )
         self.workers.append((self.store.leases.register(info), self.model.register(info)))
 
-    @rule(jobs=st.lists(JOBS, min_size=1, max_size=6), way=st.sampled_from(["call", "transaction", "in vain"]))
+    @rule(
+        jobs=st.lists(JOBS, min_size=1, max_size=6), way=st.sampled_from(["call", "transaction", "in vain"])
+    )
     def enqueue(self, jobs: list[NewJob], way: str) -> None:
         if way == "call":
             stored = self.store.jobs.enqueue(jobs)
@@ -249,6 +260,7 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
         assert entry.state in {State.ready, State.blocked}, f"{told} is {entry.state}"
         key = entry.key
         if key is not None:
+            assert key not in self.model.tables.paused_keys, f"{told} starts, and its key is paused"
             others = [one for one in self.model.members(key) if one.state is State.running]
             assert bool(others) == job.follows, f"{told} starts beside {[one.id for one in others]}"
             assert all(one.id < entry.id for one in others), f"{told} starts before its turn"
@@ -291,14 +303,14 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
         if key is not None:
             members = self.model.members(key)
             owner = self.model.tables.heads.get(key, entry.id)
+            if key in self.model.tables.paused_keys:
+                return False
             if any(one.state is State.running for one in members) or members[0] is not entry:
                 return False
             if owner != entry.id:
                 return False
         impatient = [
-            one
-            for one in self._waiting()
-            if one is not entry and len(self.model.limits_of(one)) > 1 and one.limited_at is not None
+            one for one in self._waiting() if one is not entry and len(self.model.limits_of(one)) > 1
         ]
         for limit in self.model.limits_of(entry):
             if self.model.refused(limit, but=entry) is not None:
@@ -327,7 +339,9 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
         for id, row in zip(ids, self.store.inspection.lookup(ids), strict=True):
             entry = self.model.tables.entries[self.jobs[id]]
             assert row is not None, f"job {entry.id} is lost"
-            assert _place(row.state) == _place(entry.state), f"job {entry.id} is {row.state}, not {entry.state}"
+            assert _place(row.state) == _place(entry.state), (
+                f"job {entry.id} is {row.state}, not {entry.state}"
+            )
             assert (row.run, row.counters) == (entry.run, entry.counters)
             if row.state is State.blocked:
                 names = {limit.name for limit in self.model.limits_of(entry)}
@@ -337,23 +351,16 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
     def what_is_held_is_what_runs(self) -> None:
         held = {record.name: record.running for record in self.store.control.limits(NAMES)}
         for name in NAMES:
-            if self.caps[name] is None:
-                continue
-            reserved = sum(
-                len(self.model.limits_of(one)) > 1 and one.limited_at is not None for one in self._waiting()
-            )
-            assert held.get(name, 0) <= self._holding(name) + reserved, f"{name} has leaked"
-            assert held.get(name, 0) >= self._held_since_bounded(name), f"{name} is held by fewer than run"
-
-    def _held_since_bounded(self, name: str) -> int:
-        """Those that started while nothing bounded it hold nothing."""
-        record = next((one for one in self.store.control.limits([name]) if one.name == name), None)
-        return 0 if record is None else min(record.running, self._holding(name))
+            reserved = sum(len(self.model.limits_of(one)) > 1 for one in self._waiting())
+            mine, theirs = held.get(name, 0), self._holding(name)
+            assert theirs <= mine <= theirs + reserved, f"{name} is held by {mine}, and {theirs} run"
 
     @invariant()
     def one_of_a_key_runs(self) -> None:
         keys: Sequence[Any] = [
-            (job.queue, job.ordering_key) for _, job in self.running.values() if job.ordering_key and not job.follows
+            (job.queue, job.ordering_key)
+            for _, job in self.running.values()
+            if job.ordering_key and not job.follows
         ]
         assert all(count == 1 for count in Counter(keys).values()), "two chains of one key run at once"
 
@@ -381,6 +388,3 @@ def _claimed(job: ClaimedJob, entry: Entry) -> ClaimedJob:
 def _place(state: State) -> State:
     """Ready and blocked are told apart by who has looked last."""
     return State.ready if state is State.blocked else state
-
-
-__all__ = ["FINAL", "ControlledStoreAgainstModel"]

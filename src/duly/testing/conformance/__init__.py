@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from . import (
     asynchronous,
+    batching,
     chaining,
     claiming,
     contending,
@@ -21,6 +22,7 @@ from . import (
     leasing,
     leaving,
     limiting,
+    nesting,
     operating,
     ordering,
     pacing,
@@ -68,6 +70,8 @@ AREAS = (
     permitting,
     fairness,
     pressing,
+    batching,
+    nesting,
     asynchronous,
     racing,
 )

@@ -81,6 +81,7 @@ class JobOptions(TypedDict, total=False):
     ordering_key: str | None
     serialise: bool
     fair: bool
+    batch: int | None
 
 
 class EndOptions(TypedDict, total=False):

@@ -28,6 +28,8 @@ from duly.core.lifecycle import Event, State
 from duly.core.registration import QueuePolicy, ScheduleRecord
 from duly.stores.protocol import Clock, OperationRecord, Pause
 
+from .model_batches import Batch
+
 EXPIRED, STALE = "expired", "stale"
 UNKNOWN, PAUSED = "unknown", "paused"
 BEHIND_KEY = "key"
@@ -215,6 +217,7 @@ class Tables:
     """Who owns an ordering key."""
     heads_since: dict[OrderingKey, datetime] = field(default_factory=dict)
     paused_keys: set[OrderingKey] = field(default_factory=set)
+    batches: dict[int, Batch] = field(default_factory=dict)
 
 
 class Model:
@@ -233,9 +236,30 @@ class Model:
         """One transaction: what follows from its moves is enqueued at its end."""
         with self.tables.lock:
             yield
-            while self.tables.following:
-                self.follow(*self.tables.following.pop(0))
+            self._follow_all()
+            while following := self.settle_batches():
+                for new in following:
+                    self.follow_batch(new)
+                self._follow_all()
             self.let_go()
+
+    def _follow_all(self) -> None:
+        while self.tables.following:
+            self.follow(*self.tables.following.pop(0))
+
+    def settle_batches(self) -> list[NewJob]:
+        """What follows batches whose counts the act has changed."""
+        return []
+
+    def follow_batch(self, new: NewJob) -> None:
+        """Enqueue what follows a batch."""
+        raise AssertionError(f"a batch ended in a model that enqueues nothing, not even {new}")
+
+    def count(self, entry: Entry, state: State, by: int = 1) -> None:
+        """A member of a batch has ended, or with -1 is about to run again."""
+        batch = None if entry.new.batch is None else self.tables.batches.get(entry.new.batch)
+        if batch is not None:
+            batch.count(state.value, by)
 
     def follow(self, parent: Entry, new: NewJob) -> None:
         """Enqueue what follows the end of `parent`."""
@@ -303,6 +327,7 @@ class Model:
         entry.reserved, entry.limited_at = frozenset(), None
         self.free(entry)
         self.pass_on(entry)
+        self.count(entry, state)
         follow_ups: Sequence[NewJob] = ()
         if state is State.completed:
             self._complete_version(entry)

@@ -202,14 +202,20 @@ class BoundedModel(KeyedModel):
         return due + timedelta(seconds=rate.interval * (promised - rate.burst + 1))
 
     def start(self, limits: Iterable[Limit]) -> frozenset[str]:
-        """Count a start; the names that are held from now on."""
+        """Count a start; the names of those that are held from now on: where nothing bounds how many, none is."""
         limits = list(limits)
         for limit in limits:
             rate, state = self.policy_of(limit).rate, self.state_of(limit.name)
             if rate is not None:
                 due = max(state.due or self.clock(), self.clock())
                 state.due = due + timedelta(seconds=rate.interval)
-        return frozenset(limit.name for limit in limits)
+        return frozenset(limit.name for limit in limits if self._is_counted(limit))
+
+    def _is_counted(self, limit: Limit) -> bool:
+        policy = self.policy_of(limit)
+        return (
+            policy.max_running is not None or policy.breaker is not None or limit.name.startswith("tenant:")
+        )
 
     # Who may start
 

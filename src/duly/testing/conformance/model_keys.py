@@ -5,6 +5,7 @@ from datetime import UTC, timedelta
 
 from msgspec.structs import replace
 
+from duly.core.batch import ACCEPTING, BatchState
 from duly.core.defaults import KEEP_KEYS, KEPT_RESULT
 from duly.core.errors import KeyReused, LeaseLost
 from duly.core.job import RESULT_MARK, JobId, KeptAnswer, NewJob, Stored
@@ -12,6 +13,7 @@ from duly.core.keys import arguments_digest, takes_place
 from duly.core.lifecycle import FINAL, WAITING, Outcome, State
 
 from .model import Entry, Kept, Model
+from .model_batches import check
 
 
 class KeyedModel(Model):
@@ -23,6 +25,8 @@ class KeyedModel(Model):
                 token = job.holder
                 if token is not None and self.holder(token.incarnation, token.job, token.run) is None:
                     raise LeaseLost("not the holder", job_id=token.job)
+            for id in {job.batch for job in jobs if job.batch is not None}:
+                check(self.tables.batches, id)
             self._refuse_reused(jobs)
             return [self._enqueue(job) for job in jobs]
 
@@ -80,6 +84,8 @@ class KeyedModel(Model):
         entry.expires_at = None if job.expires is None else due + job.expires
         entry.lane = job.tenant if job.fair else ""
         self.tables.entries[entry.id] = entry
+        if job.batch is not None:
+            self.tables.batches[job.batch].count("total")
         if due > now:
             self.to_scheduled(entry, due)
             return Stored(entry.id, Outcome.created, due)
@@ -105,6 +111,11 @@ class KeyedModel(Model):
         args = new.args.replace(RESULT_MARK, parent.result or b"null")
         correlation = new.correlation_id or parent.new.correlation_id or str(parent.id)
         job = replace(new, args=args, correlation_id=correlation, holder=None)
+        batch = None if parent.new.batch is None else self.tables.batches.get(parent.new.batch)
+        if batch is not None and batch.state is BatchState.cancelled:
+            return
+        if batch is not None and batch.state in ACCEPTING:
+            job = replace(job, batch=batch.id)
         try:
             self._refuse_reused([job])
         except KeyReused as error:
@@ -112,6 +123,13 @@ class KeyedModel(Model):
             parent.note = told if parent.note is None else f"{parent.note}; {told}"
         else:
             self._enqueue(job)
+
+    def follow_batch(self, new: NewJob) -> None:
+        try:
+            self._refuse_reused([new])
+        except KeyReused:
+            return
+        self._enqueue(new)
 
     def forget(self, entry: Entry) -> None:
         """Delete a job for good; a key that stands for it still answers how it ended."""

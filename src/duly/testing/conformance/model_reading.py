@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from math import ceil
 
+from duly.core.dead_breaker import AUTHOR, Outcomes
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.lifecycle import FINAL, State
@@ -41,6 +43,20 @@ class ReadableModel(UpkeepModel):
                 key_paused=entry.key in self.tables.paused_keys,
                 limits=tuple(sorted(limit.name for limit in self.limits_of(entry))),
             )
+
+    def outcomes(self, queue: str, since: datetime, least: int, share: float) -> Outcomes:
+        with self.tables.lock:
+            lifted = [
+                one.lifted_at
+                for one in self.tables.overrides.values()
+                if one.by == AUTHOR and one.target == f"queue:{queue}" and one.lifted_at is not None
+            ]
+            from_ = max([since, *lifted])
+            ends = [entry.record() for entry in self.tables.entries.values() if entry.new.queue == queue]
+            recent = [end for end in ends if end.finished_at is not None and end.finished_at > from_]
+            dead = sum(end.state is State.dead for end in recent)
+            completed = sum(end.state is State.completed for end in recent)
+            return Outcomes(min(completed, max(least, ceil(dead / share))), dead)
 
     def attempts(self, id: JobId) -> list[AttemptRecord]:
         with self.tables.lock:

@@ -7,11 +7,13 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from duly.core.batch import BatchAct
 from duly.core.errors import ConnectionMismatch
 from duly.core.filters import Filter
 from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
 from duly.core.lifecycle import State
 from duly.core.registration import Registration
+from duly.stores.batches import BatchStore
 from duly.stores.protocol import (
     Capabilities,
     Clock,
@@ -33,6 +35,7 @@ from duly.stores.protocol import (
 from .bench import NO_SUCH_JOB
 from .model import Tables
 from .model_attempts import ModelSteps
+from .model_batches import ModelBatches
 from .model_control import ModelControl
 from .model_reading import ReadableModel
 from .model_schedules import ModelSchedules
@@ -47,6 +50,8 @@ class ModelStore(ReadableModel):
     def __init__(self, clock: Clock, tables: Tables | None = None) -> None:
         super().__init__(clock, tables)
         self._schedules = ModelSchedules(self)
+        self._batches = ModelBatches(self)
+        self.batches: BatchStore = self._batches
         self.jobs: JobStore = self
         self.keys: KeyStore = self
         self.steps: StepStore = ModelSteps(self)
@@ -162,6 +167,16 @@ class ModelStore(ReadableModel):
 
     async def aenqueue_on(self, connection: object, jobs: Sequence[NewJob]) -> list[Stored]:
         return self.enqueue_on(connection, jobs)
+
+    def settle_batches(self) -> list[NewJob]:
+        return self._batches.settle()
+
+    def batch_on(self, connection: object, act: BatchAct) -> int:
+        self._check(connection)
+        return self._batches.apply(act)
+
+    async def abatch_on(self, connection: object, act: BatchAct) -> int:
+        return self.batch_on(connection, act)
 
     def complete_on(self, connection: object, incarnation: Incarnation, ended: Ended) -> bool:
         self._check(connection)

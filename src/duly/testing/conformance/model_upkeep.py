@@ -198,6 +198,7 @@ class UpkeepModel(LeasedModel):
                 if self.holder_of(entry.new) is not None:
                     continue
                 self.take(entry)
+                self.count(entry, entry.state, -1)
                 moved.append(entry)
                 entry.counters, entry.expires_at, entry.wish = Counters(), None, None
                 entry.keeps_key = False
