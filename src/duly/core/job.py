@@ -85,6 +85,8 @@ class NewJob(Struct, frozen=True):
     """With `ordering_key`: enqueues of one key by concurrent transactions wait for each other."""
     fair: bool = False
     """The queue goes round its tenants: the job waits in its tenant's lane."""
+    batch: int | None = None
+    """The batch that it is a member of, which must not have ended. Its `then` and `on_dead` become members, too."""
 
 
 class Stored(Struct, frozen=True):

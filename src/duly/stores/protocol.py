@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from duly.core.batch import BatchAct
 from duly.core.bounds import Fill
 from duly.core.control import (
     BreakerState,
@@ -46,6 +47,7 @@ from duly.core.leases import Beat
 from duly.core.lifecycle import Event, State
 from duly.core.registration import Registration, Schedule, ScheduleRecord
 from duly.core.share import DatabaseLoad
+from duly.stores.batches import BatchStore
 from duly.stores.facts import FactStore
 from duly.stores.records import (
     Capabilities,
@@ -401,6 +403,7 @@ class Store(Protocol):
     steps: StepStore
     schedules: ScheduleStore
     control: ControlStore
+    batches: BatchStore
     pressing: PressingStore
     leases: LeaseStore
     upkeep: UpkeepStore
@@ -420,6 +423,11 @@ class Store(Protocol):
         ConnectionMismatch for one of another kind, of another database, without an open transaction, or async."""
 
     async def aenqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]: ...
+
+    def batch_on(self, connection: Any, act: BatchAct) -> int:
+        """As BatchStore.apply, in the caller's transaction."""
+
+    async def abatch_on(self, connection: Any, act: BatchAct) -> int: ...
 
     def complete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool:
         """Apply one end in the caller's transaction, fenced; False when the token is not live."""
@@ -454,6 +462,7 @@ class Store(Protocol):
 
 
 __all__ = [
+    "BatchStore",
     "Capabilities",
     "Clock",
     "DeadGroup",

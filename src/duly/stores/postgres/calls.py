@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from duly.core.batch import BatchAct, CloseBatch, OpenBatch
 from duly.core.errors import KeyReused, LeaseLost
 from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
 from duly.core.lifecycle import Outcome, State
+from duly.stores.batches import batch_refused
 from duly.stores.postgres import columns, records, specs
 from duly.stores.postgres.arrays import Blobs, words
 
@@ -96,6 +98,37 @@ def advancing(name: str, expected: datetime, next_at: datetime, last_at: datetim
     return Call("advance_schedule", parameters, _truth)
 
 
+def acting(act: BatchAct, *, whole: bool, now: datetime | None) -> Call[int]:
+    """Make, close or cancel a batch, with `whole` also its members; its id."""
+    if isinstance(act, OpenBatch):
+        parameters: dict[str, Any] = {
+            "name": act.name,
+            "then": specs.whole_specs(act.then),
+            "on_dead": specs.whole_specs(act.on_dead),
+            "refs": specs.references((*act.then, *act.on_dead)),
+            "parent": act.parent,
+            "now": now,
+        }
+
+        def made(rows: Sequence[Row]) -> int:
+            id, state = rows[0]
+            if id is None:
+                raise batch_refused(act.parent or 0, state or "missing")
+            return int(id)
+
+        return Call("open_batch", parameters, made)
+
+    def done(rows: Sequence[Row]) -> int:
+        if not rows[0][0]:
+            raise batch_refused(act.id, "missing")
+        return act.id
+
+    if isinstance(act, CloseBatch):
+        return Call("close_batch", {"id": act.id, "now": now}, done)
+    parameters = {"id": act.id, "by": act.by, "reason": act.reason, "whole": whole, "now": now}
+    return Call("cancel_batch", parameters, done)
+
+
 def _truth(rows: Sequence[Row]) -> bool:
     return bool(rows[0][0])
 
@@ -117,6 +150,8 @@ def _keyed(rows: Sequence[Row], jobs: Sequence[NewJob], first: int) -> list[Stor
     if not rows and jobs:
         raise _lease_lost(jobs)
     id, _, outcome, place = rows[0]
+    if outcome.startswith("batch "):
+        raise batch_refused(id, outcome.removeprefix("batch "))
     if outcome == "reused":
         owner = "another job of this call" if id is None else f"job {id}"
         raise KeyReused(

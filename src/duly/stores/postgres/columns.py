@@ -27,7 +27,7 @@ _LONGEST: Final = 250_000 * 365.25 * 86_400
 
 _SPECIAL: Final = (
     "delay", "run_at", "expires", "tags", "holder", "idempotency", "unique", "version", "then", "on_dead", "trigger",
-    "blobs", "ordering_key", "fair",
+    "blobs", "ordering_key", "fair", "batch",
 )  # fmt: skip
 _special: Final = attrgetter(*_SPECIAL)
 _NOTHING_SPECIAL: Final = _special(NewJob("", "", b""))

@@ -31,12 +31,23 @@ def is_rich(job: NewJob) -> bool:
         or job.version is not None
         or job.ordering_key is not None
         or (job.fair and job.tenant)
+        or job.batch is not None
     )
 
 
 def specs(jobs: Sequence[NewJob]) -> str:
     """Jobs whose arguments are passed beside."""
     return json.encode([_spec(job) for job in jobs]).decode()
+
+
+def whole_specs(jobs: Sequence[NewJob]) -> str:
+    """Jobs with their arguments, as they are kept to be enqueued later."""
+    return json.encode([_whole(job) for job in jobs]).decode()
+
+
+def references(jobs: Iterable[NewJob]) -> list[str]:
+    """The blobs that jobs and their follow-ups use."""
+    return sorted({reference for job in jobs for reference in _blobs(job)})
 
 
 def _spec(job: NewJob) -> Spec:
@@ -63,6 +74,7 @@ def _spec(job: NewJob) -> Spec:
         "ordering_key": job.ordering_key,
         "serialise": (job.serialise and job.ordering_key is not None) or None,
         "fair": job.fair or None,
+        "batch": job.batch,
         # A blob must stay for the follow-ups that this job may still enqueue.
         "refs": refs or None,
     }

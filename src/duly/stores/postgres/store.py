@@ -11,11 +11,14 @@ from typing import Any, TypeVar
 import psycopg
 from msgspec.structs import replace
 
+from duly.core.batch import BatchAct
 from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
 from duly.core.lifecycle import State
+from duly.stores.batches import BatchStore
 from duly.stores.connections import ambient
 from duly.stores.connections.postgres import CallersConnection, Identity
 from duly.stores.postgres import arrays, calls, translation
+from duly.stores.postgres.batching import PostgresBatches
 from duly.stores.postgres.calls import Call
 from duly.stores.postgres.capabilities import CAPABILITIES
 from duly.stores.postgres.control import PostgresControl
@@ -79,6 +82,7 @@ class PostgresStore:
         self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers)
         self.inspection: InspectionStore = PostgresInspection(self._database)
         self.operator: OperatorStore = PostgresOperator(self._database)
+        self.batches: BatchStore = PostgresBatches(self._database, self.operator)
         self.schema: SchemaStore = PostgresSchema(self._database)
         self.capabilities = replace(CAPABILITIES, rings=notify)
 
@@ -122,6 +126,12 @@ class PostgresStore:
 
     async def aenqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
         return _told(*await self._aon(connection, self._enqueueing(jobs))) if jobs else []
+
+    def batch_on(self, connection: Any, act: BatchAct) -> int:
+        return self._on(connection, calls.acting(act, whole=True, now=self._database.now()))[0]
+
+    async def abatch_on(self, connection: Any, act: BatchAct) -> int:
+        return (await self._aon(connection, calls.acting(act, whole=True, now=self._database.now())))[0]
 
     def complete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool:
         return self._on(connection, calls.completing(incarnation, ended, now=self._database.now()))[0]

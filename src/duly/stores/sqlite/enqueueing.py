@@ -4,7 +4,7 @@ With one writer on the file a key that was read stays as it was until the commit
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -16,7 +16,9 @@ from duly.core.errors import KeyReused, LeaseLost
 from duly.core.job import JobId, NewJob, Stored, UniqueKey
 from duly.core.keys import arguments_digest, takes_place
 from duly.core.lifecycle import Outcome, State
+from duly.stores.sqlite import batches
 from duly.stores.sqlite.moves import (
+    BATCH,
     BLOB,
     KEYED,
     ON_DEAD,
@@ -56,6 +58,7 @@ class Holder(NamedTuple):
 def enqueue_in(session: Session, jobs: Sequence[NewJob]) -> list[Stored]:
     """Store jobs in the open transaction; LeaseLost or KeyReused before anything is written."""
     _check_holders(session, jobs)
+    batches.check(session, jobs)
     if any(job.idempotency is not None or job.unique is not None for job in jobs):
         return _store_keyed(session, jobs)
     stored: list[Stored] = []
@@ -301,10 +304,12 @@ def _store(session: Session, jobs: Sequence[tuple[int, NewJob]]) -> list[Stored]
 
 def _is_rich(job: NewJob) -> bool:
     """Whether it carries anything beside itself, or needs columns that most jobs leave empty."""
-    return bool(job.unique or job.trigger or job.then or job.on_dead or job.blobs or job.ordering_key)
+    return bool(
+        job.unique or job.trigger or job.then or job.on_dead or job.blobs or job.ordering_key or job.batch
+    )
 
 
-def _store_rich(session: Session, jobs: Iterable[tuple[NewJob, int, Row]]) -> None:
+def _store_rich(session: Session, jobs: Sequence[tuple[NewJob, int, Row]]) -> None:
     """Write jobs with what they carry beside themselves."""
     rows: list[Row] = []
     follows: list[Row] = []
@@ -322,10 +327,11 @@ def _store_rich(session: Session, jobs: Iterable[tuple[NewJob, int, Row]]) -> No
     session.tuples("insert_follow", follows)
     session.tuples("insert_blob", blobs)
     session.tuples("insert_keyed", keyed)
+    batches.count_new(session, [job.batch for job, _, _ in jobs if job.batch is not None])
 
 
 def _rich_columns(job: NewJob, blobs: Sequence[str]) -> Row:
-    """(extras, unique_key, unique_live, version, trigger, ordering_key)."""
+    """(extras, unique_key, unique_live, version, trigger, ordering_key, batch)."""
     unique = job.unique
     versioned = unique is not None and job.version is not None
     extras = (
@@ -335,6 +341,7 @@ def _rich_columns(job: NewJob, blobs: Sequence[str]) -> Row:
         | (VERSION if versioned else 0)
         | (BLOB if blobs else 0)
         | (KEYED if job.ordering_key is not None else 0)
+        | (BATCH if job.batch is not None else 0)
     )
     return (
         extras,
@@ -343,6 +350,7 @@ def _rich_columns(job: NewJob, blobs: Sequence[str]) -> Row:
         job.version if versioned else None,
         job.trigger,
         job.ordering_key,
+        job.batch,
     )
 
 

@@ -20,7 +20,7 @@ from duly.core.job import (
 )
 from duly.stores.sqlite import claims, ends
 from duly.stores.sqlite.database import Database
-from duly.stores.sqlite.enqueueing import enqueue_in
+from duly.stores.sqlite.followups import enqueue, settle_batches
 from duly.stores.sqlite.group import GroupCommit
 from duly.stores.sqlite.moves import Values, lane_of, task_key
 from duly.stores.sqlite.session import Session
@@ -45,7 +45,7 @@ class SQLiteJobs:
 
     def enqueue(self, jobs: Sequence[NewJob]) -> list[Stored]:
         """- -> ready or scheduled, in one transaction that may be shared with other threads' enqueues."""
-        return self.group.run(lambda session: enqueue_in(session, jobs)) if jobs else []
+        return self.group.run(lambda session: enqueue(session, jobs)) if jobs else []
 
     def exchange(
         self, incarnation: Incarnation, ended: Sequence[Ended], request: ClaimRequest | None
@@ -68,6 +68,9 @@ class SQLiteJobs:
             if lives and request is not None:
                 claim = self._claim(session, incarnation, request)
                 claimed, again = claim.run(), claim.again()
+            # Jobs that the claim found to be expired or stale.
+            if session.batches:
+                settle_batches(session)
             wishes = _wishes(session, incarnation)
         self._idle_noted[incarnation] = session.now
         return Exchange(acked, tuple(claimed), wishes, again)

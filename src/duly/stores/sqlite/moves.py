@@ -13,6 +13,7 @@ from duly.core.job import Counters
 from duly.core.lifecycle import Event, State
 from duly.core.names import key_of, suspect_key
 from duly.stores.faults import DataFault
+from duly.stores.sqlite import batches
 from duly.stores.sqlite.releasing import Left, leave
 from duly.stores.sqlite.session import Row, Session, Value
 from duly.stores.sqlite.times import span
@@ -28,6 +29,7 @@ UNIQUE: Final = 4
 VERSION: Final = 8
 BLOB: Final = 16
 KEYED: Final = 64
+BATCH: Final = 128
 
 _FOLLOWED: Final = {State.completed: THEN, State.dead: ON_DEAD}
 
@@ -65,6 +67,9 @@ class Parent(NamedTuple):
     kind: int
     correlation_id: str | None
     result: bytes | None
+    member: bool = False
+    """Of a batch, which its followers join."""
+    trigger: str | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -100,6 +105,7 @@ class Moves:
         self._versions: list[Values] = []
         self._parents: list[Parent] = []
         self._left: list[Left] = []
+        self._members: dict[int, State] = {}
 
     def ready(self, job: Subject) -> None:
         """To the tail of its lane; the position is drawn when written."""
@@ -235,6 +241,9 @@ class Moves:
             # Only now: who may go on is told by where these stand.
             leave(session, self._left)
             self._left.clear()
+        if self._members:
+            batches.count_ends(session, self._members)
+            self._members.clear()
         session.many("upsert_newest", self._versions)
         self._versions.clear()
         parents, self._parents = self._parents, []
@@ -245,12 +254,14 @@ class Moves:
             self._freed.append(job.id)
         if job.extras & KEYED:
             self._left.append(Left(job.id, status is State.dead))
+        if job.extras & BATCH:
+            self._members[job.id] = status
         if job.extras & VERSION and status is State.completed:
             now = self._session.now
             self._versions.append({"id": job.id, "now": now, "until": now + span(KEEP_VERSIONS)})
         kind = _FOLLOWED.get(status, 0)
         if job.extras & kind:
-            self._parents.append(Parent(job.id, kind, job.correlation_id, result))
+            self._parents.append(Parent(job.id, kind, job.correlation_id, result, job.extras & BATCH > 0))
 
 
 def _lane(job: Subject) -> int:

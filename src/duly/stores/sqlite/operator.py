@@ -8,9 +8,11 @@ from duly.core.filters import Filter
 from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import State
 from duly.stores.protocol import OperationRecord, Pause
+from duly.stores.sqlite import batches
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.ends import cancelled_by
 from duly.stores.sqlite.enqueueing import hold_key, holder_of
+from duly.stores.sqlite.followups import settle
 from duly.stores.sqlite.moves import UNIQUE, UNTOUCHED, Moves, Subject, tenant_key
 from duly.stores.sqlite.releasing import look_again, ordering_key
 from duly.stores.sqlite.retention import forget
@@ -190,7 +192,7 @@ def _cancel(session: Session, ids: Sequence[JobId], by: str, reason: str) -> dic
     moves = Moves(session)
     for one in waiting:
         moves.finished(subject_of(one, stored[one.id]), State.cancelled, reason=reason, note=cancelled_by(by))
-    moves.flush()
+    settle(session, moves)
     look_again(session)
     running = [JobId(id) for (id,) in session.rows("select_running", ids=ids_text([*ids]))]
     session.many("insert_wish", [{"id": id, "by": by, "reason": reason, "at": session.now} for id in running])
@@ -221,9 +223,10 @@ def _redrive(
         moves.ready(subject._replace(lane_tenant=lane))
         moved.append(JobId(id))
     found = ids_text([*moved])
+    batches.count_again(session, found)
     session.run("delete_finished", ids=found)
     session.run("delete_dead", ids=found)
-    moves.flush()
+    settle(session, moves)
     note_act(session, "redrive", by, reason, len(moved))
     return moved
 

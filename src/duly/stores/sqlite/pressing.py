@@ -8,6 +8,7 @@ from duly.core.lifecycle import State
 from duly.core.pressure import QUEUE_FULL
 from duly.stores.sqlite import sampling
 from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.followups import settle
 from duly.stores.sqlite.moves import Moves, lane_of
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.times import MICROSECOND
@@ -56,5 +57,5 @@ def _shed(session: Session, queue: int, most: int) -> int:
     moves = Moves(session)
     for one in waiting:
         moves.finished(subject_of(one, stored[one.id]), State.shed, reason=QUEUE_FULL)
-    moves.flush()
+    settle(session, moves)
     return len(waiting)

@@ -10,7 +10,7 @@ from duly.core.lifecycle import Outcome
 from duly.core.registration import Schedule, ScheduleRecord
 from duly.core.schedule import declared_by
 from duly.stores.sqlite.database import Database
-from duly.stores.sqlite.enqueueing import enqueue_in
+from duly.stores.sqlite.followups import enqueue
 from duly.stores.sqlite.operator import note_act
 from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.specs import schedule_of, schedule_text
@@ -158,7 +158,7 @@ def _enqueue(session: Session, jobs: Sequence[NewJob]) -> list[Stored]:
     stored: list[Stored] = []
     for job in jobs:
         try:
-            stored += enqueue_in(session, [job])
+            stored += enqueue(session, [job])
         except KeyReused as error:
             if error.job_id is None:
                 raise

@@ -29,6 +29,8 @@ class Session:
         """Set when something became ready, so that workers are woken after the commit."""
         self.freed: set[int] = set()
         """Keys of limits that were given back."""
+        self.batches: set[int] = set()
+        """Batches whose counts have changed."""
         self.utf8 = utf8
         """Whether the file keeps text as UTF-8, so that a text cast to a blob is its bytes."""
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from duly.core.batch import BatchAct
 from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
 from duly.core.lifecycle import State
+from duly.stores.batches import BatchStore
 from duly.stores.protocol import (
     Clock,
     ControlStore,
@@ -27,11 +29,12 @@ from duly.stores.protocol import (
     UpkeepStore,
 )
 from duly.stores.sqlite import blocks
+from duly.stores.sqlite.batching import SQLiteBatches, act_in
 from duly.stores.sqlite.capabilities import CAPABILITIES
 from duly.stores.sqlite.connecting import Journal
 from duly.stores.sqlite.control import SQLiteControl
 from duly.stores.sqlite.database import BUSY_TIMEOUT, Database
-from duly.stores.sqlite.enqueueing import enqueue_in
+from duly.stores.sqlite.followups import enqueue
 from duly.stores.sqlite.inspection import SQLiteInspection, lookup_in
 from duly.stores.sqlite.jobs import SQLiteJobs, complete_in
 from duly.stores.sqlite.joining import Joining
@@ -75,6 +78,7 @@ class SQLiteStore:
         self.steps: StepStore = SQLiteSteps(self._database, jobs.group)
         self.schedules: ScheduleStore = SQLiteSchedules(self._database)
         self.control: ControlStore = SQLiteControl(self._database)
+        self.batches: BatchStore = SQLiteBatches(self._database)
         self.pressing: PressingStore = SQLitePressing(self._database)
         self.leases: LeaseStore = SQLiteLeases(self._database, jobs.forget)
         self.upkeep: UpkeepStore = SQLiteUpkeep(self._database)
@@ -99,13 +103,19 @@ class SQLiteStore:
         """In the caller's transaction, which it may begin (the module's legacy mode) but never ends."""
         if not jobs:
             return []
-        return _told(*self._joining.write(connection, lambda session: enqueue_in(session, jobs)))
+        return _told(*self._joining.write(connection, lambda session: enqueue(session, jobs)))
 
     async def aenqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Stored]:
         """On the thread that the connection belongs to."""
         if not jobs:
             return []
-        return _told(*await self._joining.awrite(connection, lambda session: enqueue_in(session, jobs)))
+        return _told(*await self._joining.awrite(connection, lambda session: enqueue(session, jobs)))
+
+    def batch_on(self, connection: Any, act: BatchAct) -> int:
+        return self._joining.write(connection, lambda session: act_in(session, act))[0]
+
+    async def abatch_on(self, connection: Any, act: BatchAct) -> int:
+        return (await self._joining.awrite(connection, lambda session: act_in(session, act)))[0]
 
     def complete_on(self, connection: Any, incarnation: Incarnation, ended: Ended) -> bool:
         return self._joining.write(connection, lambda session: complete_in(session, incarnation, ended))[0]

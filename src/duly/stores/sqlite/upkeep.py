@@ -14,10 +14,11 @@ from duly.core.durations import format_duration
 from duly.core.lifecycle import State
 from duly.stores.protocol import Swept
 from duly.stores.sqlite import claims, ends, pressing, retention, sampling
+from duly.stores.sqlite.batching import SQLiteBatches
 from duly.stores.sqlite.bounds import bounds_of
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.ends import Held
-from duly.stores.sqlite.followups import settle
+from duly.stores.sqlite.followups import settle, settle_batches
 from duly.stores.sqlite.healing import Healing
 from duly.stores.sqlite.keys import LeftKeys
 from duly.stores.sqlite.leases import lose
@@ -59,6 +60,7 @@ class SQLiteUpkeep:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._left_keys = LeftKeys(database)
+        self._batches = SQLiteBatches(database)
         self._healing = Healing(database)
 
     def promote(self, most: int = 1000) -> tuple[int, timedelta | None]:
@@ -102,6 +104,7 @@ class SQLiteUpkeep:
         )
         self._left_keys.free()
         self._healing.heal()
+        self._batches.finish()
         sampling.sample(self._database)
         self._note_cost(time.thread_time() - started)
         return swept
@@ -194,6 +197,7 @@ def _promote(session: Session, most: int) -> int:
     session.many("delete_scheduled", [{"id": row[0]} for row in rows])
     enter_ready(session, due)
     expire(session, expired)
+    settle_batches(session)
     gone = {one.id for one in expired}
     _cancel(
         session, [waiting_of(row[:12]) for row in rows if row[0] in wished and row[0] not in gone], wished
@@ -211,7 +215,7 @@ def _cancel(session: Session, waiting: list[Waiting], wished: Mapping[int, tuple
         moves.finished(
             subject_of(one, stored[one.id]), State.cancelled, reason=reason, note=ends.cancelled_by(by)
         )
-    moves.flush()
+    settle(session, moves)
     session.run("delete_wishes", ids=json.dumps([*wished]))
 
 
@@ -237,7 +241,9 @@ def _lose(session: Session, held: list[Held], reason: str, poison: int) -> int:
 def _expire(session: Session, table: Table) -> int:
     waiting = [waiting_of(row) for row in session.rows(table.expired, now=session.now, most=_CHUNK)]
     session.many(table.delete, [{"id": one.id} for one in waiting])
-    return expire(session, waiting)
+    expired = expire(session, waiting)
+    settle_batches(session)
+    return expired
 
 
 def _resume(session: Session, task: int) -> int:

@@ -1,8 +1,8 @@
 -- Stores jobs with keys, follow-ups and the like; plain ones go through enqueue_1. Answers (id, run_at, outcome) in the order
 -- asked; no row at all when one of the holders is no longer live; one row of outcome `reused`, with the place of the job and
 -- the number of the key's, when an idempotency key came with other arguments: then nothing is stored, and a caller's
--- transaction can go on.
--- Lock: with p_own, the holder's claimed row FOR KEY SHARE; then those of store_jobs_2, for 10 s at most. Index: claimed_id
+-- transaction can go on; one row of outcome `batch STATE` when a batch takes no more jobs, or is missing.
+-- Lock: batches FOR SHARE, so that they do not end meanwhile; with p_own, the holder's claimed row FOR KEY SHARE; then those of store_jobs_2, for 10 s at most. Index: claimed_id
 -- and those of store_jobs_2. Differs: SQLite takes ids from its sequence row.
 create function {schema}.enqueue_3(
     p_specs jsonb, p_args bytea[], p_holder_incarnations bigint[], p_holder_ids bigint[], p_holder_runs int[], p_own boolean,
@@ -20,6 +20,7 @@ declare
     v_ids bigint[];
     v_run_at timestamptz[];
     v_outcomes text[];
+    v_batch record;
 begin
     if p_own then
         perform require_read_committed_1();
@@ -35,6 +36,18 @@ begin
         select 1 from claimed c where c.incarnation = h.incarnation and c.id = h.id and c.run = h.run offset 0) held;
     if v_live < cardinality(p_holder_ids) then
         return;
+    end if;
+    if jsonb_path_exists(p_specs, '$[*].batch') then
+        for v_batch in
+            select distinct (s.spec ->> 'batch')::bigint as id from jsonb_array_elements(p_specs) as s (spec)
+             where s.spec ? 'batch' order by 1
+        loop
+            outcome := coalesce((select b.state from batch b where b.id = v_batch.id for share), 'missing');
+            if outcome in ('missing', 'completed', 'cancelled') then
+                return query select v_batch.id, null::timestamptz, 'batch ' || outcome, 1;
+                return;
+            end if;
+        end loop;
     end if;
     if not jsonb_path_exists(p_specs, '$[*].idempotency') then
         return query select s.id, s.run_at, s.outcome, s.place from store_jobs_2(p_specs, p_args, p_own, v_now) s;

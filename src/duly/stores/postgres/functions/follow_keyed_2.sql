@@ -5,7 +5,7 @@ create function {schema}.follow_keyed_2(p_id bigint, p_kind int, p_position int,
 language plpgsql set lock_timeout = '50ms' as $$
 declare
     v_spec jsonb := (
-        select follow_spec_1(f.id, f.spec) from follow f where f.id = p_id and f.kind = p_kind and f.position = p_position);
+        select follow_spec_2(f.id, f.spec) from follow f where f.id = p_id and f.kind = p_kind and f.position = p_position);
     v_told record;
     v_note text;
 begin

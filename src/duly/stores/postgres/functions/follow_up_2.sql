@@ -9,7 +9,7 @@ declare
     v_keyed record;
     v_paid boolean := true;
 begin
-    select jsonb_agg(follow_spec_1(f.id, f.spec) order by u.place, f.position) into v_specs
+    select jsonb_agg(follow_spec_2(f.id, f.spec) order by u.place, f.position) into v_specs
       from unnest(p_ids, p_states) with ordinality as u (id, state, place)
       join follow f on f.id = u.id and f.kind = case u.state when 'completed' then 1 when 'dead' then 2 end
      where not f.spec ?| '{idempotency,unique,serialise}';

@@ -43,6 +43,7 @@ begin
             v_held := v_held + (v_got is null)::int;
         end if;
     end loop;
+    perform uncount_batch_1(v_ids);
     with gone as (
         delete from dead where id = any(v_ids) returning id, run
     ), gone_finished as (

@@ -1,5 +1,5 @@
 -- What an end means for the rest of a job with extras: gives back its unique key, remembers the version that completed, lets
--- go of its ordering key and its limits, and enqueues its follow-ups. p_states says where each job is now.
+-- go of its ordering key and its limits, counts it in its batch, and enqueues its follow-ups. p_states says where each job is now.
 -- Lock: keys FOR UPDATE SKIP LOCKED; versions are rows of their own, so that nobody waits for a caller's transaction; then
 -- those of let_go_1 and follow_up_2. Index: unique_key_id, job_pkey, newest_pkey, follow_pkey. Differs: SQLite has one writer.
 create function {schema}.settle_ends_2(p_ids bigint[], p_states text[], p_own boolean, p_now timestamptz) returns void
@@ -31,6 +31,9 @@ begin
                     select n.ctid as tid from newest n
                      where n.key = u.key and n.version < u.version for update skip locked) x));
         end if;
+    end if;
+    if v_extras & 128 <> 0 then
+        perform count_batch_1(p_ids, p_states);
     end if;
     if v_extras & 3 <> 0 then
         perform follow_up_2(p_ids, p_states, p_own, p_now);

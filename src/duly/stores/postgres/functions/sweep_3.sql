@@ -35,6 +35,7 @@ begin
     perform pay_owed_1(v_now);
     perform heal_keys_1(v_now);
     perform heal_limits_1(v_now);
+    perform heal_batches_1(v_now);
     perform tell_bounds_1();
     perform unfair_1();
     perform keep_sample_2(v_now);

@@ -164,6 +164,62 @@ create table {schema}.queue_fill (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 
+-- Batches. More bits of extras: 128 member of a batch. Their follow-ups stand in follow, under ids of the one sequence.
+
+alter table {schema}.job add column batch bigint;
+create index job_batch on {schema}.job (batch, id) where batch is not null;
+
+create table {schema}.batch (
+    id bigint primary key,
+    name text not null,
+    state text not null check (state in ('open', 'running', 'dead', 'completed', 'cancelled')),
+    parent bigint,
+    -- Members, and how they ended, as far as they are folded.
+    total int not null default 0,
+    completed int not null default 0,
+    skipped int not null default 0,
+    cancelled int not null default 0,
+    shed int not null default 0,
+    dead int not null default 0,
+    -- How it counts in the batch around it; NULL while it has not ended there.
+    told text,
+    -- Its first death was followed.
+    mourned boolean not null default false,
+    created_at timestamptz not null,
+    closed_at timestamptz,
+    finished_at timestamptz,
+    reason text
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+create index batch_parent on {schema}.batch (parent) where parent is not null;
+create index batch_finished on {schema}.batch (finished_at) where finished_at is not null;
+
+-- What has been counted and not folded yet: nobody waits for anybody to count.
+create table {schema}.batch_done (
+    batch bigint not null,
+    n bigint generated always as identity,
+    total int not null default 0,
+    completed int not null default 0,
+    skipped int not null default 0,
+    cancelled int not null default 0,
+    shed int not null default 0,
+    dead int not null default 0,
+    primary key (batch, n)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_insert_threshold = -1,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+
+-- include: functions/count_batch_1.sql
+-- include: functions/uncount_batch_1.sql
+-- include: functions/follow_spec_2.sql
+-- include: functions/settle_batch_1.sql
+-- include: functions/finish_batches_1.sql
+-- include: functions/open_batch_1.sql
+-- include: functions/close_batch_1.sql
+-- include: functions/cancel_batch_1.sql
+-- include: functions/batches_1.sql
+-- include: functions/batch_members_1.sql
+-- include: functions/inside_batch_1.sql
+-- include: functions/heal_batches_1.sql
 -- include: functions/fills_1.sql
 -- include: functions/ordering_name_1.sql
 -- include: functions/argument_1.sql
@@ -277,6 +333,13 @@ returns void
 language plpgsql as $$
 begin
     perform settle_ends_2(p_ids, p_states, p_own, p_now);
+end
+$$;
+
+create or replace function {schema}.follow_spec_1(p_id bigint, p_spec jsonb) returns jsonb
+language plpgsql stable as $$
+begin
+    return follow_spec_2(p_id, p_spec);
 end
 $$;
 

@@ -158,3 +158,31 @@ alter table {prefix}_blocked_again rename to {prefix}_blocked;
 create index {prefix}_blocked_cause on {prefix}_blocked (cause, task, pos);
 create index {prefix}_blocked_gate on {prefix}_blocked (gate, priority, pos) where gate <> 0;
 create index {prefix}_blocked_expires on {prefix}_blocked (expires_at, id) where expires_at is not null;
+
+-- Batches: the follow-ups of a batch stand among those of jobs, under its id, which is of the same sequence.
+alter table {prefix}_job add column batch integer;
+
+create index {prefix}_job_batch on {prefix}_job (batch, id) where batch is not null;
+
+create table {prefix}_batch (
+    id integer primary key,
+    name text not null check (length(name) <= 200),
+    state text not null,
+    parent integer,
+    total integer not null default 0,
+    completed integer not null default 0,
+    skipped integer not null default 0,
+    cancelled integer not null default 0,
+    shed integer not null default 0,
+    dead integer not null default 0,
+    told text,
+    mourned integer not null default 0 check (mourned in (0, 1)),
+    created_at integer not null,
+    closed_at integer,
+    finished_at integer,
+    reason text
+) strict;
+
+create index {prefix}_batch_parent on {prefix}_batch (parent) where parent is not null;
+create index {prefix}_batch_finished on {prefix}_batch (finished_at) where finished_at is not null;
+create index {prefix}_batch_unfinished on {prefix}_batch (id) where finished_at is null;

@@ -3,8 +3,8 @@
 insert into {prefix}_job (
     id, queue, task, args, priority, tenant, tags, correlation_id, attempts, timeout, expires_at, enqueued_at,
     extras, unique_key, unique_live, version, "trigger",
-    ordering_key
+    ordering_key, batch
 ) values (
     :id, :queue, :task, :args, :priority, :tenant, :tags, :correlation_id, :attempts, :timeout, :expires_at,
-    :enqueued_at, :extras, :unique_key, :unique_live, :version, :trigger, :ordering_key
+    :enqueued_at, :extras, :unique_key, :unique_live, :version, :trigger, :ordering_key, :batch
 )
