@@ -4,6 +4,7 @@ from duly.app import App
 from duly.client.blobs import Blob
 from duly.client.blocking import BlockingCallWarning
 from duly.client.bounds import PerKey
+from duly.client.dead_breaker import DeadBreaker
 from duly.client.draft import Draft
 from duly.client.ended import JobCancelled, JobDead, JobEnded, JobSkipped, ResultTimeout
 from duly.client.enqueued import Enqueued
@@ -46,6 +47,7 @@ __all__ = [
     "Breaker",
     "ConnectionMismatch",
     "Dead",
+    "DeadBreaker",
     "Draft",
     "DulyError",
     "Ending",

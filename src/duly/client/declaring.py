@@ -7,6 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from duly.client.bounds import check_own, read_uses, refuse_bounds_of_first_ack
 from duly.client.client import Client
+from duly.client.dead_breaker import DeadBreaker
 from duly.client.declaration import Ack, Declaration
 from duly.client.handler import Handler
 from duly.client.job import Job
@@ -57,6 +58,7 @@ class Declaring:
         reserve: str | None = None,
         ordering: Ordering = "wait",
         serialise: bool = False,
+        dead_breaker: DeadBreaker | None = None,
     ) -> Queue:
         """Declare a queue; `default` exists undeclared.
 
@@ -76,6 +78,7 @@ class Declaring:
             ordering: what the jobs behind a dead one of their ordering key do: "wait" for its redrive, "skip_dead", or
                 "pause_key" until a person resumes the key.
             serialise: let concurrent enqueues of one ordering key wait for each other, so that they have an order, too.
+            dead_breaker: when it stops itself, because too many of its jobs die: `DeadBreaker()`.
 
         """
         self._refuse_elsewhere()
@@ -97,6 +100,7 @@ class Declaring:
             ordering=check_ordering(ordering),
             serialise=serialise,
             reserve=0.0 if reserve is None else read_share(reserve, "reserve"),
+            dead_breaker=None if dead_breaker is None else dead_breaker.policy,
         ).checked()
         self.client.registry.add_queue(queue)
         return queue

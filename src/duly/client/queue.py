@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from duly.core.control import Ordering, Rate
+from duly.core.dead_breaker import DeadBreakerPolicy
+from duly.core.durations import format_duration
 from duly.core.errors import UsageError
 
 
@@ -41,8 +43,17 @@ class Queue:
     reserve: float = 0.0
     """Share of each worker's slots that is kept for tenants of which nothing runs."""
 
+    dead_breaker: DeadBreakerPolicy | None = None
+    """When it stops itself, because its jobs die."""
+
     def checked(self) -> Queue:
         """This, if its parts fit together. UsageError with what to write else."""
+        breaker = self.dead_breaker
+        if breaker is not None and self.keep is not None and self.keep < breaker.window:
+            raise UsageError(
+                f"queue {self.name!r}: finished jobs are kept for {format_duration(self.keep)}, and its dead_breaker "
+                f"counts those of {format_duration(breaker.window)}; keep them longer"
+            )
         if not self.fair:
             said = {
                 "tenant_max_running": self.tenant_max_running,

@@ -275,6 +275,27 @@ class JobsShed(Happening, frozen=True):
         )
 
 
+class QueueStopped(Happening, frozen=True):
+    level: ClassVar[Level] = "error"
+    queue: str
+    why: str
+    until: datetime
+
+    def sentence(self) -> str:
+        return (
+            f"queue {self.queue} stopped itself: {self.why}; one job tries at {self.until:%H:%M:%S} UTC. "
+            f"Look: duly dead groups --queue {self.queue}; start at once: duly resume {self.queue}"
+        )
+
+
+class QueueGoesOn(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    queue: str
+
+    def sentence(self) -> str:
+        return f"queue {self.queue} goes on: the job that tried has completed"
+
+
 class DeadLettersExpire(Happening, frozen=True):
     level: ClassVar[Level] = "warning"
     queue: str

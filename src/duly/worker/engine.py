@@ -19,6 +19,7 @@ from duly.worker.blobs import Blobs
 from duly.worker.board import Board
 from duly.worker.card import cards_of
 from duly.worker.crew import LONGEST_CUT, Crew, Surroundings
+from duly.worker.dead_breaker import DeadBreakers
 from duly.worker.duties import Duties, Duty
 from duly.worker.fetch import Fetch
 from duly.worker.floor import Floor, Group
@@ -255,8 +256,18 @@ class Engine:
             Announce(upkeep, app.queues, plan.keep_dead, hub),
             Operations(self.store),
             *([self.observe] if self._watches(app) else []),
+            *self._dead_breakers(app, hub),
             *([] if app.settings.blobs is None else [Blobs(app.settings.blobs, self.store)]),
         ]
+
+    def _dead_breakers(self, app: AppLike, hub: Hub) -> list[Duty]:
+        declared = app.queues
+        policies = {
+            name: policy
+            for name in self.plan.queues
+            if name in declared and (policy := declared[name].dead_breaker) is not None
+        }
+        return [DeadBreakers(self.store, policies, hub)] if policies else []
 
     @staticmethod
     def _watches(app: AppLike) -> bool:

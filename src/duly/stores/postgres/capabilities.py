@@ -177,6 +177,7 @@ CAPABILITIES: Final = Capabilities(
         "read_load",
         "read_migrations",
         "read_operations",
+        "read_outcomes",
         "read_overrides",
         "read_parked_tasks",
         "read_pauses",

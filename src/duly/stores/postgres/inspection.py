@@ -7,6 +7,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from duly.core.control import queue_limit
+from duly.core.dead_breaker import AUTHOR, Outcomes
 from duly.core.durations import format_duration
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
@@ -51,6 +53,18 @@ class PostgresInspection:
     def facts(self, id: JobId) -> JobFacts | None:
         rows = self._database.call("read_job_facts", {"id": id, "most": MOST_AHEAD})
         return records.job_facts(rows[0]) if rows else None
+
+    def outcomes(self, queue: str, since: datetime, least: int, share: float) -> Outcomes:
+        parameters = {
+            "queue": queue,
+            "target": queue_limit(queue),
+            "by": AUTHOR,
+            "since": since,
+            "least": least,
+            "share": share,
+            "most": MOST_AHEAD,
+        }
+        return Outcomes(*self._database.call("read_outcomes", parameters)[0])
 
     def attempts(self, id: JobId) -> list[AttemptRecord]:
         return [records.attempt_record(row) for row in self._database.call("read_attempts", {"id": id})]

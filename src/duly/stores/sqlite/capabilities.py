@@ -174,6 +174,7 @@ CAPABILITIES: Final = Capabilities(
         "select_operations",
         "select_ordering",
         "select_orphans",
+        "select_outcomes",
         "select_overdue",
         "select_overfull",
         "select_overrides",

@@ -7,11 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from duly.core.control import queue_limit
+from duly.core.dead_breaker import AUTHOR, Outcomes
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.lifecycle import State
+from duly.core.names import key_of
 from duly.core.share import DatabaseLoad
-from duly.core.why import JobFacts
+from duly.core.why import MOST_AHEAD, JobFacts
 from duly.stores.protocol import DeadGroup, OperationRecord, Page, Pause, QueueCount, WorkerRecord
 from duly.stores.sqlite import migrating, sampling
 from duly.stores.sqlite.connecting import wal_is_safe
@@ -62,6 +65,21 @@ class SQLiteInspection:
     def facts(self, id: JobId) -> JobFacts | None:
         with self._database.read(snapshot=True) as session:
             return facts_in(session, id)
+
+    def outcomes(self, queue: str, since: datetime, least: int, share: float) -> Outcomes:
+        with self._database.read(snapshot=True) as session:
+            row = session.row(
+                "select_outcomes",
+                queue=queue,
+                queue_key=key_of(queue),
+                target=queue_limit(queue),
+                by=AUTHOR,
+                since=to_micros(since),
+                least=least,
+                share=share,
+                most=MOST_AHEAD,
+            )
+        return Outcomes(*row) if row else Outcomes(0, 0)
 
     def attempts(self, id: JobId) -> list[AttemptRecord]:
         with self._database.read() as session:
