@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from duly import App
+from duly import App, DeadBreaker
 from duly.core.backoff import Backoff
 from duly.core.classify import Verdict
 from duly.core.dead_breaker import DeadBreakerPolicy
@@ -173,3 +175,25 @@ def test_deaths_long_ago_stop_nothing(scene: Scene) -> None:
     scene.look(timedelta(minutes=6))
 
     assert not scene.stopped()
+
+
+def test_a_working_fleet_stops_the_queue_by_itself(sqlite_url: str) -> None:
+    jobs = App(sqlite_url)
+    payouts = jobs.queue("payouts", dead_breaker=DeadBreaker(min_ends=5, cool_down="1h"))
+
+    @jobs.task(queue=payouts, permanent=[ValueError])
+    async def pay(n: int) -> None:
+        raise ValueError(n)
+
+    async def work() -> None:
+        async with jobs.working(queues=["payouts"]):
+            for _ in range(600):
+                await jobs.aenqueue_many(pay.draft(n) for n in range(5))
+                if found := await jobs.inspect.apauses():
+                    assert (found[0].target, found[0].by) == ("queue:payouts", "duly")
+                    return
+                await asyncio.to_thread(threading.Event().wait, 0.1)
+            raise AssertionError("it has not stopped")
+
+    asyncio.run(work())
+    jobs.close()
