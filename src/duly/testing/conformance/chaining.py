@@ -219,6 +219,17 @@ def a_chain_of_a_lost_worker_comes_back_in_order(bench: Bench) -> None:
     assert order == ids
 
 
+def a_chain_stops_before_a_task_that_its_worker_does_not_know(bench: Bench) -> None:
+    knowing, ignorant = bench.worker("ok", "mystery"), bench.worker("ok")
+    ids = bench.put_all([new_job(task, ordering_key="a") for task in ("ok", "mystery", "ok")])
+    (job,) = bench.start(knowing, 10)
+    bench.start(knowing, 10)
+    assert bench.states(ids[1:]) == [State.blocked] * 2
+    bench.end(knowing, ended(job, Event.interrupt))
+
+    assert bench.start_ids(ignorant, chain=3) == ids[:1]
+
+
 def a_chain_jumps_over_nobody(bench: Bench) -> None:
     worker, ids = bench.worker(), three(bench)
     bench.store.operator.cancel(ids[:1], "ann", "not needed")

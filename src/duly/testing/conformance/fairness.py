@@ -312,6 +312,18 @@ def the_oldest_is_served_with_each_batch(bench: Bench) -> None:
     assert sum(job.priority == 1 for job in claimed) >= 40
 
 
+def the_oldest_is_served_where_less_may_run_than_is_asked_for(bench: Bench) -> None:
+    bench.declare(LimitPolicy("queue:default", max_running=1))
+    worker = bench.worker()
+    old = bench.put(priority=100)
+    for _ in range(16):
+        bench.put_many(2, priority=1)
+        (job,) = bench.start(worker, 10)
+        bench.end(worker, ended(job, Event.complete))
+
+    assert bench.state(old) is State.completed
+
+
 def the_oldest_of_a_tenant_is_served_beside_its_urgent_ones(bench: Bench) -> None:
     worker = _fair(bench)
     (old,) = _put(bench, "a")
