@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from duly.client.batch import Batch, JobsBatch
 from duly.client.blocking import refuse_blocking
 from duly.client.check import Check, check
 from duly.client.client import Client
@@ -19,6 +20,7 @@ from duly.client.draft import Draft
 from duly.client.enqueue import aenqueue_many, enqueue_many
 from duly.client.enqueued import Enqueued
 from duly.client.inspect import Inspect
+from duly.client.job import Job
 from duly.client.once import aonce, once
 from duly.client.operate import Operate
 from duly.client.provider import Provider, check_provider
@@ -106,6 +108,25 @@ class App(Declaring, Scheduling):
     async def aenqueue_many(self, drafts: Iterable[Draft[T]], *, connection: Any = None) -> list[Enqueued[T]]:
         """As `enqueue_many`, without blocking the loop."""
         return await aenqueue_many(self.client, drafts, connection)
+
+    def batch(
+        self,
+        name: str | None = None,
+        *,
+        then: Iterable[Draft[Any]] = (),
+        on_dead: Iterable[Draft[Any]] = (),
+        connection: Any = None,
+    ) -> Batch:
+        """Group jobs: `with jobs.batch("nightly", then=[report.draft()]) as batch: batch.add(…)`, or `async with`.
+
+        It closes at the block's end; an exception inside cancels it. `then` is enqueued once, when every job has
+        ended and none is dead; `on_dead` once, at the first death.
+        """
+        return Batch(self.client, name, then, on_dead, connection)
+
+    def batch_of(self, job: Job) -> JobsBatch:
+        """In a handler: the batch of its own job, to add more to it."""
+        return JobsBatch(self.client, job)
 
     def at(self, url: object) -> App:
         """The same tasks and queues on another store, as a shard: `send.using(app=jobs.at(url)).enqueue(…)`.

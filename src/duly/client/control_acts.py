@@ -12,6 +12,7 @@ from duly.client.client import Client
 from duly.client.options import whole_number
 from duly.client.registry import nearest
 from duly.client.twins import blocking, twin
+from duly.core.batch import BatchRecord, CancelBatch
 from duly.core.control import (
     BreakerState,
     Override,
@@ -26,6 +27,7 @@ from duly.core.durations import Duration, parse_duration
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.names import Kind, check_name
+from duly.stores.batches import batch_refused
 
 Unbounded = Literal["none"]
 
@@ -47,6 +49,21 @@ class ControlActs:
     def actor(self) -> str:
         """Whose name stands on acts: DULY_ACTOR, else user@host."""
         return author(self._client.settings)
+
+    @blocking
+    def cancel_batch(self, id: int, *, reason: str = "") -> BatchRecord:
+        """-> cancelled, with the batches inside: waiting jobs are cancelled, running ones asked to stop.
+
+        Nothing follows it. One that has ended stays as it is. NotFound when there is none.
+        """
+        batches = self._client.store.batches
+        batches.apply(CancelBatch(id, self.actor(), reason_given(reason)))
+        found = batches.lookup([id])[0]
+        if found is None:
+            raise batch_refused(id, "missing")
+        return found
+
+    acancel_batch = twin(cancel_batch)
 
     @blocking
     def limit(

@@ -9,8 +9,10 @@ import msgspec
 from duly.client.client import Client
 from duly.client.options import whole_number
 from duly.client.twins import blocking, twin
+from duly.core.batch import BatchRecord
 from duly.core.control import KeyRecord, LimitRecord, Override, TenantPlan
 from duly.core.names import check_name
+from duly.stores.batches import batch_refused
 
 
 class TenantStatus(msgspec.Struct, frozen=True):
@@ -84,6 +86,21 @@ class ControlReads:
         """Ordering keys with work, those with the most waiting first."""
         return tuple(self._client.store.control.keys(queue, whole_number(limit, "limit")))
 
+    @blocking
+    def batch(self, id: int) -> BatchRecord:
+        """One batch: where it stands and how its jobs have ended. NotFound after 30 days, or when it never was."""
+        found = self._client.store.batches.lookup([id])[0]
+        if found is None:
+            raise batch_refused(id, "missing")
+        return found
+
+    @blocking
+    def batches(self, *, limit: int = 50, before: int | None = None) -> tuple[BatchRecord, ...]:
+        """The newest first; go on with `before` the id of the last."""
+        return tuple(self._client.store.batches.page(before, whole_number(limit, "limit")))
+
+    abatch = twin(batch)
+    abatches = twin(batches)
     alimits = twin(limits)
     aoverrides = twin(overrides)
     atenants = twin(tenants)

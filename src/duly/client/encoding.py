@@ -45,6 +45,37 @@ async def anew_job(draft: Draft[Any], inside: Job | None, client: Client | None 
             references = []
 
 
+def batch_follow_ups(drafts: tuple[Draft[Any], ...], name: str, client: Client) -> tuple[NewJob, ...]:
+    """What follows a batch, checked and encoded; blocks only to store blobs. A batch has no result to hand on."""
+    references: list[str] | None = None
+    while True:
+        try:
+            return _of_batch(drafts, name, client, references)
+        except Unstored as missing:
+            client.call(client.blobs.stow, missing.blob)
+            references = []
+
+
+async def abatch_follow_ups(drafts: tuple[Draft[Any], ...], name: str, client: Client) -> tuple[NewJob, ...]:
+    """As `batch_follow_ups`, without blocking the loop."""
+    references: list[str] | None = None
+    while True:
+        try:
+            return _of_batch(drafts, name, client, references)
+        except Unstored as missing:
+            await client.acall(client.blobs.stow, missing.blob)
+            references = []
+
+
+def _of_batch(
+    drafts: tuple[Draft[Any], ...], name: str, client: Client, references: list[str] | None
+) -> tuple[NewJob, ...]:
+    return tuple(
+        _follow_up(draft, f"{name}[{number}]", client, references, marks=False)
+        for number, draft in enumerate(drafts)
+    )
+
+
 def _job(draft: Draft[Any], inside: Job | None, client: Client, references: list[str] | None) -> NewJob:
     correlation_id = draft.options.correlation_id
     holder = None

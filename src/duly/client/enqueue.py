@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from duly.client.blocking import loop_is_running
 from duly.client.client import Client
 from duly.client.draft import Draft
@@ -62,7 +64,9 @@ async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
     return _answer(client, draft, job, stored[0])
 
 
-def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) -> list[Enqueued[T]]:
+def enqueue_many(
+    client: Client, drafts: Iterable[Draft[T]], connection: Any, *, batch: int | None = None
+) -> list[Enqueued[T]]:
     """Store all or none, one round trip per 1,000; one answer per position. An empty iterable does nothing."""
     client.refuse_blocking("enqueue_many()", "await jobs.aenqueue_many()")
     kept: list[Draft[T]] = []
@@ -71,7 +75,7 @@ def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) ->
     # All are checked before the store hears of the first, so that a generator holds no lock while it runs.
     for position, draft in enumerate(drafts):
         try:
-            jobs.append(new_job(_own(draft, client), job, client))
+            jobs.append(_joined(new_job(_own(draft, client), job, client), batch))
         except DulyError as error:
             raise _at(position, error) from error
         kept.append(draft)
@@ -85,14 +89,16 @@ def enqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) ->
     return _answers(client, kept, jobs, stored)
 
 
-async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: Any) -> list[Enqueued[T]]:
+async def aenqueue_many(
+    client: Client, drafts: Iterable[Draft[T]], connection: Any, *, batch: int | None = None
+) -> list[Enqueued[T]]:
     """As `enqueue_many`; the loop turns between slices of a thousand drafts."""
     kept: list[Draft[T]] = []
     jobs: list[NewJob] = []
     job = current.get()
     for position, draft in enumerate(drafts):
         try:
-            jobs.append(await anew_job(_own(draft, client), job, client))
+            jobs.append(_joined(await anew_job(_own(draft, client), job, client), batch))
         except DulyError as error:
             raise _at(position, error) from error
         kept.append(draft)
@@ -106,6 +112,10 @@ async def aenqueue_many(client: Client, drafts: Iterable[Draft[T]], connection: 
     except KeyReused as error:
         raise _named(kept, error) from None
     return _answers(client, kept, jobs, stored)
+
+
+def _joined(job: NewJob, batch: int | None) -> NewJob:
+    return job if batch is None else replace(job, batch=batch)
 
 
 def _named(drafts: Sequence[Draft[Any]], error: KeyReused) -> KeyReused:

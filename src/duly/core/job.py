@@ -138,6 +138,8 @@ class ClaimedJob(Struct, frozen=True):
     follows: bool = False
     """Claimed together with the job before it of the same ordering key: it starts when that one has completed here, and
     goes back, at no cost, when that one has not."""
+    in_batch: bool = False
+    """Once its end is stored, `BatchStore.finish` has to be called: set only by stores that need it."""
 
     @property
     def attempt(self) -> int:

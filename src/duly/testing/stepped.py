@@ -18,6 +18,7 @@ from duly.telemetry.events import ScheduleFailed
 from duly.telemetry.hub import Hub
 from duly.testing.tap import Tapped
 from duly.worker.attempt import Attempt, Why, must_be_read
+from duly.worker.batches import Batches
 from duly.worker.board import Board, boottime
 from duly.worker.card import THREAD, Card
 from duly.worker.duties import Duty
@@ -83,9 +84,13 @@ class SteppedWorker:
         self._reports.stop = _ask
         ring = self._pump.ring
         self._promote = Promote(store.upkeep, 1.0, ring)
-        self._idle = IdleCheck(self._pump, self._promote, self._suspects)
+        # Looked at in each round of the duties.
+        self._batches = Batches(store.batches, ring, _nobody)
+        self._pump.on_batch_end = self._batches.soon
+        self._idle = IdleCheck(self._pump, self._promote, self._suspects, self._batches)
         self._fetch = fetch
         self._once: list[Duty] = [
+            self._batches,
             self._promote,
             Sweep(store.upkeep, made.poison, _LATENESS, 1.0, ring, hub),
             Parked(store.upkeep, cards, 1.0, self._parked),
@@ -195,6 +200,10 @@ def _cards(app: AppLike) -> dict[str, Card]:
 
 def _ask(attempt: Attempt, why: Why, reason: str) -> None:
     attempt.ask(why, reason, boottime())
+
+
+def _nobody(_: str) -> None:
+    pass
 
 
 def _nothing() -> None:

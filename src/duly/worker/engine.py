@@ -15,6 +15,7 @@ from duly.stores.protocol import Listener
 from duly.telemetry.events import HandlerSaid
 from duly.telemetry.hub import Hub
 from duly.worker.attempt import Attempt, must_be_read
+from duly.worker.batches import Batches
 from duly.worker.blobs import Blobs
 from duly.worker.board import Board
 from duly.worker.card import cards_of
@@ -104,8 +105,9 @@ class Engine:
         )  # fmt: skip
         self.shutdown = Shutdown(self.crew, self.crew.cut, hub)
         self.promote = Promote(store.upkeep, poll, self.pump.ring)
+        self.batches = Batches(store.batches, self.pump.ring, self._soon)
         self.observe = Observe(self.reports.usage, store.control, hub)
-        self._idle_check = IdleCheck(self.pump, self.promote, self.suspects)
+        self._idle_check = IdleCheck(self.pump, self.promote, self.suspects, self.batches)
         self.duties = Duties(self._duties(app, hub), hub)
         # On a thread of its own: a tick's source is a user's code and may take its time.
         self.schedules = Duties(self._scheduling(app, hub), hub)
@@ -161,6 +163,7 @@ class Engine:
         self.reports.nudge = self.pump.nudge
         self.pump.deliver = self._deliver
         self.pump.on_forget = self.payloads.release
+        self.pump.on_batch_end = self.batches.soon
         self.payloads.deliver = self._distribute
         self.payloads.on_missing = self.crew.hand_back
         self.fetch.loop_turns = self._loop_turns
@@ -239,9 +242,10 @@ class Engine:
     def _duties(self, app: AppLike, hub: Hub) -> list[Duty]:
         plan, upkeep = self.plan, self.store.upkeep
         if plan.quarantine:
-            return [self.promote]
+            return [self.promote, self.batches]
         return [
             self.promote,
+            self.batches,
             Rescue(self.store.leases, self.incarnation, plan.heartbeat, plan.poison, self._swept, hub),
             Sweep(upkeep, plan.poison, plan.lateness(), _SWEEP_EVERY, self._swept, hub),
             Parked(upkeep, self.fetch.cards, _PARKED_EVERY, self._parked),
@@ -279,6 +283,9 @@ class Engine:
             name = getattr(around, "__name__", repr(around))
             text = f"is async and does not surround `def` handlers ({', '.join(sorted(set(plain))[:5])})"
             hub.emit(HandlerSaid(f"@around {name}", text))
+
+    def _soon(self, duty: str) -> None:
+        self.duties.soon(duty)
 
     def _swept(self) -> None:
         # What came back with a loss behind it is a suspect.

@@ -3,6 +3,7 @@
 Reads the pump's and the duties' notes of what they found; touches no store.
 """
 
+from duly.worker.batches import Batches
 from duly.worker.promote import Promote
 from duly.worker.pump import Pump
 from duly.worker.suspects import Suspects
@@ -11,19 +12,20 @@ from duly.worker.suspects import Suspects
 class IdleCheck:
     """Ask `done` again and again; it rings for the looks that are still missing."""
 
-    def __init__(self, pump: Pump, promote: Promote, suspects: Suspects) -> None:
+    def __init__(self, pump: Pump, promote: Promote, suspects: Suspects, batches: Batches) -> None:
         self._pump = pump
         self._promote = promote
         self._suspects = suspects
+        self._batches = batches
         self._worked_at = -1.0
         self._nothing_due_at: float | None = None
 
     def done(self) -> bool:
         pump, promote, suspects = self._pump, self._promote, self._suspects
-        worked_at = max(pump.worked_at, promote.moved_at)
+        worked_at = max(pump.worked_at, promote.moved_at, self._batches.moved_at)
         if worked_at != self._worked_at:
             self._worked_at, self._nothing_due_at = worked_at, None
-        if len(pump.held) or pump.unwritten():
+        if len(pump.held) or pump.unwritten() or not self._batches.is_done:
             return False
         if self._nothing_due_at is None:
             # What the last job left for later may be due by now.

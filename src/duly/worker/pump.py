@@ -72,6 +72,8 @@ class Pump:
         self.failure: BaseException | None = None
         self.deliver: Deliver = _undelivered
         self.on_forget: Callable[[Attempt], None] = _ignored
+        self.on_batch_end: Callable[[], None] = _unmoved
+        """The end of a job of a batch has been stored."""
         self.on_idle: Callable[[bool], None] = _unheard
         """Whether there are free slots and nothing to put into them: producers ring only then."""
         self.cards: Mapping[str, Card] = {}
@@ -369,6 +371,8 @@ class Pump:
         self.reports.forget(attempt)
         if attempt.bytes:
             self.on_forget(attempt)
+        if attempt.job.in_batch:
+            self.on_batch_end()
         self.held.drop(attempt)
 
     def _stored(self, attempt: Attempt) -> None:
@@ -398,6 +402,10 @@ def _is_completion(ended: Ended | None) -> bool:
 
 
 def _ignored(_: Attempt) -> None:
+    pass
+
+
+def _unmoved() -> None:
     pass
 
 

@@ -18,6 +18,7 @@ from duly.stores.postgres.arrays import Blobs, Doubles, Longs, moments, texts, w
 T = TypeVar("T")
 
 _STEPS: Final = 32
+_BATCH: Final = 128
 _FOLLOWS: Final = 512
 ADMITTED: Final = 1024
 """Bit of a claimed row's extras: it was set aside by the scan of its lane, and then let through."""
@@ -258,6 +259,7 @@ def claimed_job(row: Sequence[Any], queues: Sequence[str], claimed_at: datetime)
         extras & _STEPS != 0,
         ordering_key,
         extras & _FOLLOWS != 0,
+        extras & _BATCH != 0,
     )
 
 
