@@ -61,7 +61,7 @@ def test_no_interleaving_loses_doubles_or_miscounts_a_job_at_length(first: int) 
 
 @pytest.mark.timeout(300)
 def test_late_commits_change_nothing_about_that(postgres: PostgresServer) -> None:
-    _on_postgres(postgres, (0, 1, 3, 4))
+    _on_postgres(postgres, (0, 1, 2, 3, 4))
 
 
 @pytest.mark.long
@@ -114,3 +114,12 @@ def test_the_simulation_meets_keys_follow_ups_and_schedules(tmp_path: Path) -> N
     assert sum(len(world.books.fired) for world in worlds) > 100
     for what, least in {"replaced": 10, "stale": 0, "followed": 40, "died": 5, "nested": 1}.items():
         assert sum(one[what] for one in met) > least, what
+
+
+def test_the_simulation_meets_keys_that_order_jobs_and_limits_that_are_full(tmp_path: Path) -> None:
+    worlds = [simulate(seed, "model", tmp_path) for seed in range(2, 60, 3)]
+
+    met = [world.bounded.met for world in worlds if world.bounded is not None]
+    assert len(met) == 20
+    assert sum(one["at the limit"] for one in met) > 20
+    assert sum(one["keyed"] for one in met) > 100

@@ -17,6 +17,7 @@ from duly.stores.protocol import Clock, Store
 from duly.worker.attempt import Attempt
 from duly.worker.card import cards_of
 from duly.worker.options import Plan
+from tests.simulation.bounded import Bounded
 from tests.simulation.rich import Rich
 from tests.simulation.timeline import Timeline
 from tests.simulation.wire import Books, Wire
@@ -92,6 +93,7 @@ class World:
         # In one world of three: plain jobs must hold their promises without them, too.
         self.rich = Rich(self, self._producer, seed) if seed % 3 == 1 else None
         self.scheduled = self.rich is not None
+        self.bounded = Bounded(self.store, self.draw, QUEUES) if seed % 3 == 2 else None
 
     def run(self) -> None:
         """Chaos first, then calm until every job has come to its end."""
@@ -145,6 +147,8 @@ class World:
             )
             for _ in range(self.draw.randint(1, 2))
         ]
+        if self.bounded is not None:
+            jobs = [self.bounded.bind(job) for job in jobs]
         try:
             self._producer.jobs.enqueue(jobs)
         except Transient as fault:
@@ -335,6 +339,8 @@ class World:
             if self.rich.meet_followers(known, self._seen):
                 ids = sorted(self.books.jobs)
                 rows = self.store.inspection.lookup(ids)
+        if self.bounded is not None:
+            self.bounded.check(rows)
         leases = {beat.incarnation for beat in self.store.leases.beats()}
         for id, row in zip(ids, rows, strict=True):
             assert row is not None, f"job {id} is lost"
@@ -365,6 +371,8 @@ class World:
     def _check_ends(self) -> None:
         if self.rich is not None:
             self.rich.check_ends([*self._seen.values()])
+        if self.bounded is not None:
+            self.bounded.check_ends([*self._seen.values()])
         for id, row in self._seen.items():
             attempts = self.store.inspection.attempts(id)
             done = row.run - (row.state is State.completed and row.run == 1)
