@@ -53,7 +53,8 @@ class Holder(NamedTuple):
 
 def enqueue_in(session: Session, jobs: Sequence[NewJob]) -> list[Stored]:
     """Store jobs in the open transaction; LeaseLost or KeyReused before anything is written."""
-    _check_holders(session, jobs)
+    if len(jobs) != 1 or jobs[0].holder is not None:
+        _check_holders(session, jobs)
     if len(jobs) == 1 and _is_plain(jobs[0]):
         return [_store_plain(session, jobs[0])]
     if any(job.idempotency is not None or job.unique is not None for job in jobs):
