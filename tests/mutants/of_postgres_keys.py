@@ -80,7 +80,7 @@ KEYS = [
 ENDS = [
     Mutant(
         FUNCTIONS + "exchange_2.sql",
-        "(t.passed is not null or not k.live)",
+        "(t.passed is not null or not t.unique_live)",
         "true",
         "a claim keeps a live key",
         ("uniqueness",),
@@ -115,8 +115,8 @@ ENDS = [
     ),
     Mutant(
         FUNCTIONS + "apply_completions_2.sql",
-        "array_agg(h.id) filter (where h.extras <> 0)",
-        "array_agg(h.id) filter (where h.extras > 1)",
+        "array_agg(h.id) filter (where h.extras & 9 <> 0)",
+        "array_agg(h.id) filter (where h.extras & 8 <> 0)",
         "the usual completion is followed, too",
         ("following",),
     ),
