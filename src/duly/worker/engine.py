@@ -91,7 +91,9 @@ class Engine:
         self.pump = Pump(store, incarnation, self.floor, self.fetch, self.reports, self.suspects, hub)
         self.loops = LoopGroup(self.floor, loop, plan.concurrency)
         self.threads = ThreadGroup(self.floor, plan.threads)
-        self.isolated = IsolatedGroup(self.floor, plan.isolated, _isolation(plan, prepare))
+        self.isolated = IsolatedGroup(
+            self.floor, plan.isolated, _isolation(plan, prepare), self.reports.steps
+        )
         self.groups: tuple[Group, ...] = (self.loops, self.threads, self.isolated)
         self.payloads = Payloads(store, app.settings.max_payload)
         self.crew = Crew(

@@ -65,6 +65,9 @@ class RemoteDesk:
     def keep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
         return self._parent.keep_step(name, value)
 
+    def akeep_step(self, attempt: Attempt, name: str, value: bytes) -> asyncio.Future[StepKept]:
+        return asyncio.get_running_loop().run_in_executor(None, self._parent.keep_step, name, value)
+
 
 class Runner:
     """Runs attempts in the main thread, where signals arrive."""
