@@ -12,6 +12,7 @@ from duly.worker.attempt import Attempt, Why
 from duly.worker.card import Card, cards_of
 from duly.worker.messages import StepKept
 from duly.worker.options import Plan
+from duly.worker.steps import FirmFuture
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
@@ -69,7 +70,7 @@ class Desk:
 
     def akeep_step(self, attempt: Attempt, name: str, value: bytes) -> asyncio.Future[StepKept]:
         loop = asyncio.get_running_loop()
-        kept: asyncio.Future[StepKept] = loop.create_future()
+        kept = FirmFuture(loop=loop)
         loop.call_soon(lambda: kept.set_result(self.keep_step(attempt, name, value)))
         return kept
 

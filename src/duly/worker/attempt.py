@@ -4,7 +4,7 @@ Mutable and shared by the slot that runs it, the watch and the pump; each field 
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from datetime import timedelta
 from enum import IntEnum
 from typing import Any, Final, Literal, Protocol
@@ -65,8 +65,8 @@ class Desk(Protocol):
     def keep_step(self, attempt: "Attempt", name: str, value: bytes) -> StepKept:
         """Write it; blocks until the store has answered, or until the attempt must not wait any longer."""
 
-    def akeep_step(self, attempt: "Attempt", name: str, value: bytes) -> asyncio.Future[StepKept]:
-        """As `keep_step`, for the handler that runs on this loop and in this context."""
+    def akeep_step(self, attempt: "Attempt", name: str, value: bytes) -> Awaitable[StepKept]:
+        """As `keep_step`, for the handler that runs on this loop and in this context; a cancellation waits for it."""
 
 
 class Attempt:
@@ -192,16 +192,8 @@ class Attempt:
         if self.acked_first:
             return
         self._check_live()
-        work = self.desk.akeep_step(self, name, value)
-        try:
-            kept = await asyncio.shield(work)
-        except asyncio.CancelledError:
-            # What has run is written down before the handler ends; asked to stop, the write tries once and no longer.
-            await asyncio.wait([work])
-            if not work.cancelled():
-                work.exception()
-            raise
-        self._check_kept(name, kept)
+        # Asked to stop, the write tries once and no longer.
+        self._check_kept(name, await self.desk.akeep_step(self, name, value))
 
     def cursor(self, name: str, position: int) -> None:
         if self.acked_first or self.handed_over:

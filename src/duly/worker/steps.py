@@ -102,6 +102,14 @@ class PostedWrite(StepWrite):
         self.next_at = 0.0
 
 
+class FirmFuture(asyncio.Future[StepKept]):
+    """An answer that a cancellation waits for: what has run is written down before its handler ends."""
+
+    def cancel(self, msg: object = None) -> bool:
+        """Refused: the task is cancelled when it has the answer."""
+        return False
+
+
 class StepWriter:
     """The steps of one process, from all kinds of handlers. One thread at a time writes: a handler's, or our own."""
 
@@ -140,7 +148,7 @@ class StepWriter:
     def akeep(self, attempt: Attempt, name: str, value: bytes) -> asyncio.Future[StepKept]:
         """Have it written, for a handler on the running loop; to be called in its context."""
         loop = asyncio.get_running_loop()
-        kept: asyncio.Future[StepKept] = loop.create_future()
+        kept = FirmFuture(loop=loop)
         try:
             self._store.steps.refuse_inside(thread=False)
         except UsageError as error:
