@@ -3,6 +3,7 @@
 Also the desk of every attempt. Its round rides on the pump, at most once a second, at least once a heartbeat.
 """
 
+import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -18,7 +19,7 @@ from duly.worker.heartbeat import Fence
 from duly.worker.held import Held
 from duly.worker.messages import StepKept
 from duly.worker.run import handed_back
-from duly.worker.steps import keep_step
+from duly.worker.steps import StepWriter
 
 _AT_MOST_EVERY: Final = 1.0
 NEVER_HEARD: Final = "its claim was answered into the void"
@@ -39,6 +40,7 @@ class Reports:
     ) -> None:
         self.store = store
         self.incarnation = incarnation
+        self.steps = StepWriter(store, incarnation)
         self.held = Held()
         self.stopping = False
         """A shutdown has begun: handlers see `should_stop`."""
@@ -83,7 +85,10 @@ class Reports:
             self.nudge()
 
     def keep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
-        return keep_step(self.store, attempt, name, value)
+        return self.steps.keep(attempt, name, value)
+
+    def akeep_step(self, attempt: Attempt, name: str, value: bytes) -> asyncio.Future[StepKept]:
+        return self.steps.akeep(attempt, name, value)
 
     def forget(self, attempt: Attempt) -> None:
         """It is over; what it said last no longer matters."""

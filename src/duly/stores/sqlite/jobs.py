@@ -54,13 +54,21 @@ class SQLiteJobs:
                 wishes = _wishes(session, incarnation)
                 if request is None or not self._worth(session, incarnation, request):
                     return Exchange(frozenset(), (), wishes)
-        with self._database.write() as session:
-            acked = ends.apply(session, incarnation, ended)
-            lives = session.run("update_worker_progress", incarnation=incarnation, now=session.now) == 1
-            claimed = self._claim(session, incarnation, request) if lives and request is not None else []
-            wishes = _wishes(session, incarnation)
-        self._idle_noted[incarnation] = session.now
-        return Exchange(acked, tuple(claimed), wishes)
+        answer, now = self.group.run(lambda session: self._exchanged(session, incarnation, ended, request))
+        self._idle_noted[incarnation] = now
+        return answer
+
+    def _exchanged(
+        self,
+        session: Session,
+        incarnation: Incarnation,
+        ended: Sequence[Ended],
+        request: ClaimRequest | None,
+    ) -> tuple[Exchange, int]:
+        acked = ends.apply(session, incarnation, ended)
+        lives = session.run("update_worker_progress", incarnation=incarnation, now=session.now) == 1
+        claimed = self._claim(session, incarnation, request) if lives and request is not None else []
+        return Exchange(acked, tuple(claimed), _wishes(session, incarnation)), session.now
 
     def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
         """One statement, nothing locked."""

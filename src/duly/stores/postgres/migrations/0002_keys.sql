@@ -188,7 +188,7 @@ create table {schema}.load_sample (
 -- include: functions/once_1.sql
 -- include: functions/unused_blobs_1.sql
 -- include: functions/steps_1.sql
--- include: functions/keep_step_1.sql
+-- include: functions/keep_steps_1.sql
 -- include: functions/schedules_1.sql
 -- include: functions/due_schedules_1.sql
 -- include: functions/fire_schedule_1.sql
