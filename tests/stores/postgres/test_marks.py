@@ -94,6 +94,7 @@ def test_a_commit_that_a_claim_has_missed_is_found_by_the_next(store: PostgresSt
     found = claim(store, me, 1)
 
     assert [job.id for job in found] == [hidden.id]
+    assert isinstance(store.jobs, PostgresJobs)
     assert store.jobs.stragglers() == 0
 
 
