@@ -328,6 +328,9 @@ class Listener(Protocol):
     def idle(self, yes: bool) -> None:
         """The worker has nothing to do and free slots (or the contrary): producers then need (not) ring."""
 
+    def found(self) -> None:
+        """A claim has brought jobs."""
+
     def close(self) -> None: ...
 
 

@@ -127,7 +127,7 @@ class Engine:
         for group in self.groups:
             group.start()
         self._listener = self.store.listen(self.pump.ring)
-        self.pump.on_idle = self._listener.idle
+        self.pump.on_idle, self.pump.on_found = self._listener.idle, self._listener.found
         self.pump.start()
         self.duties.start()
         self.schedules.start()

@@ -144,6 +144,9 @@ class SQLiteListener:
         if yes:
             self._changed.set()
 
+    def found(self) -> None:
+        """The counter tells all there is to know."""
+
     def close(self) -> None:
         """Wait for the thread to end, unless it is the one that calls."""
         self._closed = True

@@ -216,6 +216,8 @@ class Silence:
     def idle(self, yes: bool) -> None:
         """Nothing rings."""
 
+    def found(self) -> None: ...
+
     def close(self) -> None:
         """Nothing was opened."""
 

@@ -338,3 +338,10 @@ language sql security definer
 set search_path = {schema}, pg_temp as $$
     select redrive_2(p_ids, p_by, p_reason, p_priority, p_now)
 $$;
+
+create or replace function {schema}.settle_cancel_1(p_ids bigint[], p_by text, p_reason text, p_now timestamptz)
+returns table (id bigint, running boolean)
+language sql security definer
+set search_path = {schema}, pg_temp as $$
+    select s.id, s.running from settle_cancel_2(p_ids, p_by, p_reason, p_now) s
+$$;
