@@ -84,9 +84,12 @@ class _OwnWrite(StepWrite):
 
 
 class PostedWrite(StepWrite):
-    """Of a handler that is elsewhere. `tell` is called once: on `loop`, else in the thread that wrote."""
+    """Of a handler that is elsewhere. `tell` is called once: on `loop`, else in the thread that wrote.
 
-    __slots__ = ("loop", "next_at", "tell")
+    `fail` is called in its place with what is no answer of a store, as the death of the process in a test.
+    """
+
+    __slots__ = ("fail", "loop", "next_at", "tell")
 
     def __init__(
         self,
@@ -95,10 +98,12 @@ class PostedWrite(StepWrite):
         value: bytes,
         tell: Callable[[StepKept], object],
         loop: asyncio.AbstractEventLoop | None = None,
+        fail: Callable[[BaseException], object] | None = None,
     ) -> None:
         super().__init__(attempt, name, value)
         self.tell = tell
         self.loop = loop
+        self.fail = fail
         self.next_at = 0.0
 
 
@@ -154,7 +159,7 @@ class StepWriter:
         except UsageError as error:
             kept.set_result(StepKept(live=False, fault=str(error), why="inside"))
         else:
-            self.post(PostedWrite(attempt, name, value, kept.set_result, loop))
+            self.post(PostedWrite(attempt, name, value, kept.set_result, loop, kept.set_exception))
         return kept
 
     def post(self, write: PostedWrite) -> None:
@@ -200,6 +205,9 @@ class StepWriter:
         while (taken := self._next()) is not None:
             try:
                 self._write(taken, None)
+            except BaseException as fault:
+                # Nobody interrupts this thread: whoever waits must hear of it.
+                _fail_all(taken, fault)
             finally:
                 self._led = False
 
@@ -233,9 +241,10 @@ class StepWriter:
         try:
             answers = self._answers(writes, own)
         except BaseException:
-            # This thread was interrupted; the others' steps are not to blame.
-            with self._news:
-                self._waiting.extendleft(write for write in reversed(writes) if write is not own)
+            # A handler's thread was interrupted; the others' steps are not to blame.
+            if own is not None:
+                with self._news:
+                    self._waiting.extendleft(write for write in reversed(writes) if write is not own)
             raise
         self._tell(writes, answers)
 
@@ -285,3 +294,16 @@ def _tell_all(told: Sequence[tuple[Callable[[StepKept], object], StepKept]]) -> 
     for tell, kept in told:
         with suppress(asyncio.InvalidStateError):
             tell(kept)
+
+
+def _fail_all(writes: Sequence[StepWrite], fault: BaseException) -> None:
+    for write in writes:
+        if isinstance(write, PostedWrite):
+            if write.loop is None or write.fail is None:
+                write.tell(StepKept(live=False, fault=f"{type(fault).__name__}: {fault}"))
+            else:
+                with suppress(RuntimeError):
+                    write.loop.call_soon_threadsafe(write.fail, fault)
+        elif isinstance(write, _OwnWrite):
+            write.kept = StepKept(live=False, fault=f"{type(fault).__name__}: {fault}")
+            write.told.set()
