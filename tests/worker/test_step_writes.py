@@ -31,7 +31,7 @@ from tests.worker.doubles import Desk, an_app, an_attempt, cards
 class Steps:
     """Answers with what is next on the list, and true for all after that; notes each call. Holds one back on demand."""
 
-    def __init__(self, *answers: bool | Exception | None) -> None:
+    def __init__(self, *answers: bool | BaseException | None) -> None:
         self.answers = list(answers)
         self.asked: list[list[str]] = []
         self.written: list[FinishedStep] = []
@@ -60,7 +60,7 @@ class Steps:
         if self.unfit & {step.name for step in steps}:
             raise DataFault("too odd")
         answer = self.answers.pop(0) if self.answers else True
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         self.written += steps
         return [answer] * len(steps)
@@ -213,6 +213,24 @@ def test_a_posted_step_is_tried_again_too() -> None:
     wait_until(lambda: told, what="an answer")
     assert told == [KEPT]
     assert len(store.asked) == 3
+
+
+def test_what_ends_the_writing_thread_is_told_to_all_that_wait() -> None:
+    store = Steps(SystemExit("gone"), True)
+    steps = writer(store)
+    told: list[StepKept] = []
+
+    async def handler() -> None:
+        await steps.akeep(running(1), "on the loop", b"1")
+
+    with pytest.raises(SystemExit, match="gone"):
+        asyncio.run(handler())
+    store.answers = [SystemExit("gone")]
+    steps.post(PostedWrite(running(2), "elsewhere", b"1", told.append))
+
+    wait_until(lambda: told, what="an answer")
+    assert told == [StepKept(live=False, fault="SystemExit: gone")]
+    assert steps.keep(running(3), "after it", b"1") == KEPT
 
 
 def test_of_those_that_wait_for_the_store_each_ends_by_its_own_rules() -> None:

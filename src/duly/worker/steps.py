@@ -61,7 +61,7 @@ class StepWrite:
             return StepKept(live=False, fault=str(answer), why="inside")
         if answer is not None and not isinstance(answer, Transient):
             # A fault of ours or of a driver: the attempt fails for it, not the worker.
-            return StepKept(live=False, fault=f"{type(answer).__name__}: {answer}")
+            return _broken(answer)
         if self._must_end(now):
             return StepKept(live=False, fault=_HELD if answer is None else str(answer))
         self.pause = min(max(2 * self.pause, _FIRST_PAUSE), _LONGEST_PAUSE)
@@ -296,14 +296,18 @@ def _tell_all(told: Sequence[tuple[Callable[[StepKept], object], StepKept]]) -> 
             tell(kept)
 
 
+def _broken(fault: BaseException) -> StepKept:
+    return StepKept(live=False, fault=f"{type(fault).__name__}: {fault}")
+
+
 def _fail_all(writes: Sequence[StepWrite], fault: BaseException) -> None:
     for write in writes:
         if isinstance(write, PostedWrite):
             if write.loop is None or write.fail is None:
-                write.tell(StepKept(live=False, fault=f"{type(fault).__name__}: {fault}"))
+                write.tell(_broken(fault))
             else:
                 with suppress(RuntimeError):
                     write.loop.call_soon_threadsafe(write.fail, fault)
         elif isinstance(write, _OwnWrite):
-            write.kept = StepKept(live=False, fault=f"{type(fault).__name__}: {fault}")
+            write.kept = _broken(fault)
             write.told.set()

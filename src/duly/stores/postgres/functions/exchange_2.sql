@@ -169,7 +169,8 @@ begin
                     select x.tid from taken t cross join lateral (
                         select k.ctid as tid from unique_key k
                          where k.id = t.id for update skip locked) x
-                     where t.extras & 4 <> 0 and (t.passed is not null or not t.unique_live) and (t.passed is null or t.passed in ('expired', 'stale'))))
+                     where t.extras & 4 <> 0 and (t.passed is not null or not t.unique_live)
+                       and (t.passed is null or t.passed in ('expired', 'stale'))))
             )
             select null, v_place, t.id, t.run, t.priority, t.pos,
                    case when t.failed <> 0 or t.lost <> 0 or t.interrupted <> 0 or t.snoozed <> 0
