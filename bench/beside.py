@@ -102,13 +102,11 @@ def _bell(started: PostgresServer, made: Product, report: Report, options: argpa
         made.app.enqueue_many(tasks.brief.using(app=made.app).draft(number) for number in range(jobs))
         with _worker(made.url, *fleet):
             cost = bell.run(made, application, report, options.turns, options.slice, fleet=words)
+            report.target(f"cost of NOTIFY beside {words}", cost, bell.LOSS)
             if jobs:
-                report.target(f"cost of NOTIFY beside {words}", cost, bell.LOSS)
                 if not made.execute("select exists (select from duly.ready)")[0][0]:
                     report.say("The fleet ran out of jobs: say --ready with more.")
                 made.execute("truncate duly.ready")
-            else:
-                report.say(f"Cost of NOTIFY beside {words}: {cost:.0%}; it wants to know of each job.")
 
 
 def _pooler(started: PostgresServer, made: Product, report: Report, options: argparse.Namespace) -> None:

@@ -32,6 +32,8 @@ WORKLOADS = {
     "exchange 1": (200, 1),
     "exchange 50": (60, 50),
     "exchange 500": (12, 500),
+    "exchange 50, keyed": (60, 50),
+    "exchange 500, keyed": (12, 500),
 }
 
 
@@ -71,7 +73,7 @@ def serve(url: str) -> None:
     """The child: runs what it is told on one store."""
     import psycopg
 
-    from duly.core.job import ClaimRequest, Counters, Ended, NewJob, QueueClaim
+    from duly.core.job import ClaimRequest, Counters, Ended, NewJob, QueueClaim, UniqueKey
     from duly.core.lifecycle import Event, State
     from duly.stores.postgres.store import PostgresStore
     from tests.stores.postgres.acts import worker
@@ -86,6 +88,12 @@ def serve(url: str) -> None:
     )
     me = worker(store, "ok")
     job = NewJob("default", "ok", PAYLOAD)
+
+    def keyed() -> NewJob:
+        """With a unique key of its own and two tags."""
+        return NewJob(
+            "default", "ok", PAYLOAD, tags=("customer:7", "bench"), unique=UniqueKey(os.urandom(16))
+        )
 
     def backends() -> int:
         pids = watch.execute(
@@ -153,8 +161,9 @@ def serve(url: str) -> None:
         settle()
         left = (calls + 2) * size
         while left > 0:
-            store.jobs.enqueue([job] * min(left, 1000))
-            left -= 1000
+            few = min(left, 1000)
+            store.jobs.enqueue([keyed() for _ in range(few)] if "keyed" in workload else [job] * few)
+            left -= few
         exchange(size)
         return cost(lambda: exchange(size), calls, size)
 

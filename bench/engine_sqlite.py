@@ -61,6 +61,18 @@ def register(store: Any) -> Any:
     )
 
 
+def fill_keyed(store: Any, jobs: int) -> None:
+    """Jobs with a unique key of their own and two tags."""
+    from duly.core.job import NewJob, UniqueKey
+
+    tags = ("customer:7", "bench")
+    for start in range(0, jobs, 1_000):
+        few = range(start, min(start + 1_000, jobs))
+        store.jobs.enqueue(
+            [NewJob("default", "ok", ARGS % one, tags=tags, unique=UniqueKey(os.urandom(16))) for one in few]
+        )
+
+
 def rounds(store: Any, batch: int, jobs: int) -> int:
     """Claim and complete as a worker does with jobs that take no time: one exchange in flight."""
     from duly.core.job import ClaimRequest, Counters, Ended, QueueClaim
@@ -124,6 +136,10 @@ def measure(journal: str, folder: Path, scale: int) -> Figures:
     )
     figures |= per_job("exchange k=50", lambda: rounds(store, 50, 300 * scale))
     figures |= per_job("exchange k=500", lambda: rounds(store, 500, 700 * scale))
+    # What is left of the jobs above would come first.
+    rounds(store, 500, 2_000 * scale)
+    fill_keyed(store, 600 * scale)
+    figures |= per_job("exchange k=500, keyed", lambda: rounds(store, 500, 600 * scale))
     store.close()
     return figures
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import precondition, rule
 from msgspec.structs import replace
 
 from duly.core.errors import KeyReused, UsageError
-from duly.core.job import RESULT_MARK, JobId, KeptAnswer, NewJob, Stored, Token, UniqueKey
+from duly.core.job import RESULT_MARK, FinishedStep, JobId, KeptAnswer, NewJob, Stored, UniqueKey
 from duly.core.keys import idempotency_digest, once_digest, unique_digest
 from duly.core.lifecycle import Event, Outcome, State
 from duly.core.registration import QueuePolicy, Registration, Schedule, ScheduleRecord, TaskPolicy
@@ -148,9 +148,9 @@ class KeyedStoreAgainstModel(StoreAgainstModel):
     def keep_step(self, number: int, name: str, value: bytes) -> None:
         mine, job, theirs, twin = self.claims[number % len(self.claims)]
 
-        seen = self.store.steps.keep_step(Token(mine, job.id, job.run), name, value)
+        seen = self.store.steps.keep_steps(mine, [FinishedStep(job.id, job.run, name, value)])
 
-        assert seen == self.model.steps.keep_step(Token(theirs, twin.id, twin.run), name, value)
+        assert seen == self.model.steps.keep_steps(theirs, [FinishedStep(twin.id, twin.run, name, value)])
         self.touched.update(self._places([job.id], 0))
 
     @precondition(lambda self: self.jobs)

@@ -119,7 +119,8 @@ def test_c_code_that_holds_the_gil_for_longer_than_its_time_to_run_is_killed(pla
     wait_until(lambda: "did not turn" in worker.log, timeout=60, what="the guard")
     place.wait_started(id, attempt=2)
 
-    assert place.job(id).counters.lost == 1
+    # A busy machine may come here when the next attempt is over, too.
+    assert place.job(id).counters.lost >= 1
 
 
 def test_a_time_to_run_longer_than_the_lease_costs_no_lease(place: Place) -> None:

@@ -80,7 +80,7 @@ KEYS = [
 ENDS = [
     Mutant(
         FUNCTIONS + "exchange_2.sql",
-        "(t.passed is not null or not k.live)",
+        "(t.passed is not null or not t.unique_live)",
         "true",
         "a claim keeps a live key",
         ("uniqueness",),
@@ -115,8 +115,8 @@ ENDS = [
     ),
     Mutant(
         FUNCTIONS + "apply_completions_2.sql",
-        "array_agg(h.id) filter (where h.extras <> 0)",
-        "array_agg(h.id) filter (where h.extras > 1)",
+        "array_agg(h.id) filter (where h.extras & 9 <> 0)",
+        "array_agg(h.id) filter (where h.extras & 8 <> 0)",
         "the usual completion is followed, too",
         ("following",),
     ),
@@ -145,17 +145,31 @@ ENDS = [
 
 STEPS_AND_SCHEDULES = [
     Mutant(
-        FUNCTIONS + "keep_step_1.sql",
-        "and c.id = p_id and c.run = p_run for key share",
-        "and c.id = p_id for key share",
+        FUNCTIONS + "keep_steps_1.sql",
+        "and c.id = l.id and c.run = l.run\n",
+        "and c.id = l.id\n",
         "a former run keeps no step",
         ("stepping",),
     ),
     Mutant(
-        FUNCTIONS + "keep_step_1.sql",
+        FUNCTIONS + "keep_steps_1.sql",
         " where s.value is null",
         "",
         "the first value of a step stays",
+        ("stepping",),
+    ),
+    Mutant(
+        FUNCTIONS + "keep_steps_1.sql",
+        "v_all or u.place = any(v_live)",
+        "cardinality(v_live) > 0",
+        "of several steps only those of live attempts are kept",
+        ("stepping",),
+    ),
+    Mutant(
+        FUNCTIONS + "keep_steps_1.sql",
+        "u.id, u.name, u.place\n        on",
+        "u.id, u.name, u.place desc\n        on",
+        "of two values in one call the first stays",
         ("stepping",),
     ),
     Mutant(

@@ -1,5 +1,6 @@
 """What tests of single parts need around them: a clock that stands still, claimed jobs, attempts of a declared task."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from duly.worker.attempt import Attempt, Why
 from duly.worker.card import Card, cards_of
 from duly.worker.messages import StepKept
 from duly.worker.options import Plan
+from duly.worker.steps import FirmFuture
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
@@ -70,6 +72,12 @@ class Desk:
         if self.kept.live:
             self.steps[name] = value
         return self.kept
+
+    def akeep_step(self, attempt: Attempt, name: str, value: bytes) -> asyncio.Future[StepKept]:
+        loop = asyncio.get_running_loop()
+        kept = FirmFuture(loop=loop)
+        loop.call_soon(lambda: kept.set_result(self.keep_step(attempt, name, value)))
+        return kept
 
 
 class Acts:

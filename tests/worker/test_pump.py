@@ -189,6 +189,19 @@ def test_an_idle_pump_makes_no_round_trip_before_the_poll(bench: Bench) -> None:
     assert 0.5 < pause <= 1.2
 
 
+def test_the_listener_hears_of_each_claim_that_brings_jobs(bench: Bench) -> None:
+    found: list[int] = []
+    bench.pump.on_found = lambda: found.append(len(bench.delivered))
+
+    bench.pump.ring()
+    bench.rounds()
+    assert found == []
+    bench.claim(2)
+    bench.claim(1)
+
+    assert len(found) == 2
+
+
 def test_an_end_whose_reply_was_lost_is_not_a_lost_lease(bench: Bench) -> None:
     (attempt,) = bench.claim()
     bench.run(attempt, 7)

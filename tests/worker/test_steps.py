@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -101,6 +101,14 @@ def test_a_value_comes_back_as_the_annotation_says(rig: Rig) -> None:
 
     assert rig.job.step("pay", pay) == Receipt(7, ("a", "b"))
     assert rig.again().step("pay", pay) == Receipt(7, ("a", "b"))
+
+
+def test_an_annotation_that_cannot_be_hashed_is_an_annotation_like_others(rig: Rig) -> None:
+    def size() -> Annotated[int, {"unit": "B"}]:
+        return 7
+
+    assert rig.job.step("size", size) == 7
+    assert rig.again().step("size", size) == 7
 
 
 def test_an_async_step_runs_on_the_loop_and_comes_back_too(rig: Rig) -> None:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from inspect import unwrap
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Final
 
 _PLAIN: Final = frozenset({str, bytes, int, float, bool, type(None)})
@@ -22,14 +22,18 @@ _LONG: Final = 200
 class Likeness:
     """One callable as it was when it was called."""
 
-    __slots__ = ("_code", "_values", "place")
+    __slots__ = ("_code", "_name", "_values")
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         inner = function_of(fn)
         self._code = getattr(inner, "__code__", inner if inner is not fn else type(fn))
-        self.place = place(fn)
-        """Where it is written, for messages."""
+        self._name = _name(inner)
         self._values = {name: _mark(value, _DEEPEST) for name, value in _held(fn)}
+
+    @property
+    def place(self) -> str:
+        """Where it is written, for messages."""
+        return _place(self._name, self._code)
 
     def same_code(self, other: Likeness) -> bool:
         """Written in the same place."""
@@ -44,13 +48,25 @@ class Likeness:
 def place(fn: Callable[..., Any]) -> str:
     """A callable as messages name it: with the line it stands in, where it has one."""
     inner = function_of(fn)
-    code = getattr(inner, "__code__", None)
-    name = getattr(inner, "__name__", type(inner).__name__)
-    return name if code is None else f"{name} ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})"
+    return _place(_name(inner), getattr(inner, "__code__", None))
+
+
+def _name(inner: Any) -> str:
+    name: str = getattr(inner, "__name__", type(inner).__name__)
+    return name
+
+
+def _place(name: str, code: Any) -> str:
+    if not isinstance(code, CodeType):
+        return name
+    return f"{name} ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})"
 
 
 def function_of(fn: Any) -> Any:
     """What is behind partials, methods and decorators; a callable object is itself."""
+    if type(fn) is FunctionType and "__wrapped__" not in fn.__dict__:
+        # A lambda, as a rule, and asked for with each step.
+        return fn
     while True:
         if isinstance(fn, partial):
             fn = fn.func

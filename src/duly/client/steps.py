@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from inspect import isawaitable, iscoroutine, iscoroutinefunction, unwrap
 from itertools import islice
 from types import FunctionType
@@ -27,6 +27,10 @@ T = TypeVar("T")
 
 _LAMBDA: Final = " (in the return annotation of its function: a lambda has none, functools.partial keeps it)"
 _UNSTABLE: Final = (set, frozenset)
+_NONE: Final[dict[str, object]] = {}
+_PLAIN: Final = frozenset({str, int, float, bool})
+_AS_THEY_ARE: Final = frozenset({str, int, bool, type(None)})
+"""What JSON that could be written gives back unchanged, without a proof for each value."""
 
 
 class StepNotKept(PayloadError):
@@ -49,7 +53,7 @@ class Journal:
 
     def begin(self, name: str, fn: Callable[[], object]) -> bytes | None:
         """The stored value of a finished step, or None: `fn` is to be run. UsageError for a name that means two."""
-        check_name("step", name)
+        _check_name(name)
         if not callable(fn):
             raise UsageError(
                 f"job.step({name!r}, {fn!r:.60}): pass the function itself and no call of it: "
@@ -147,6 +151,8 @@ def encode_step(name: str, fn: Callable[[], object], value: object) -> bytes:
     kind = _kind_of(fn)
     try:
         data = encode_result(value)
+        if type(value) in _AS_THEY_ARE and (kind is Any or kind is type(value)):
+            return data
         fault = changed(value, decode_result(data, kind), strict=kind is Any)
     except PayloadError as error:
         raise _not_kept(name, str(error), error.path) from error
@@ -187,7 +193,8 @@ def _must_be_awaited(name: str) -> UsageError:
 def _check_kind(name: str, fn: Callable[[], object]) -> None:
     """Before the step runs: what it says it returns must have a form in JSON."""
     kind = _kind_of(fn)
-    if kind is Any:
+    # Not every annotation can be hashed.
+    if kind is Any or (type(kind) is type and kind in _PLAIN):
         return
     info = msgspec.inspect.type_info(kind)
     if isinstance(info, msgspec.inspect.CustomType) and not readable(info.cls):
@@ -204,8 +211,11 @@ def _kind_of(fn: Any) -> Any:
     inner = function_of(fn)
     if not isinstance(inner, (FunctionType, type)):
         inner = getattr(type(inner), "__call__", inner)  # noqa: B004 - its annotations are wanted
-    if "return" not in getattr(inner, "__annotations__", ()):
+    said = getattr(inner, "__annotations__", _NONE)
+    if "return" not in said:
         return Any
+    if len(said) == 1 and type(said["return"]) is type and said["return"] in _PLAIN:
+        return said["return"]
     try:
         kind = get_type_hints(inner, include_extras=True)["return"]
         msgspec.inspect.type_info(kind)
@@ -213,6 +223,18 @@ def _kind_of(fn: Any) -> Any:
         # An annotation may be any expression, and may be there for the type checker alone.
         return Any
     return kind
+
+
+@lru_cache(maxsize=1024)
+def _known_name(name: str) -> str:
+    return check_name("step", name)
+
+
+def _check_name(name: str) -> None:
+    if type(name) is str:
+        _known_name(name)
+    else:
+        check_name("step", name)
 
 
 def _part(name: str) -> str:

@@ -250,6 +250,15 @@ class Cursor(Struct, frozen=True):
     position: int
 
 
+class FinishedStep(Struct, frozen=True):
+    """What a `job.step` came to, as JSON, while the attempt runs."""
+
+    id: JobId
+    run: int
+    name: str
+    value: bytes
+
+
 class Steps(Struct, frozen=True):
     """What earlier runs of a job have left: finished steps with their values, and cursors."""
 

@@ -32,6 +32,7 @@ from duly.core.job import (
     Cursor,
     Ended,
     Exchange,
+    FinishedStep,
     Incarnation,
     JobId,
     JobRecord,
@@ -40,7 +41,6 @@ from duly.core.job import (
     Progress,
     Steps,
     Stored,
-    Token,
     WorkerInfo,
 )
 from duly.core.leases import Beat
@@ -123,8 +123,19 @@ class StepStore(Protocol):
 
     def steps(self, id: JobId) -> Steps: ...
 
-    def keep_step(self, token: Token, name: str, value: bytes) -> bool:
-        """Store a finished step of a live attempt; False when the token is not live. The first value stays."""
+    def keep_steps(self, incarnation: Incarnation, steps: Sequence[FinishedStep]) -> list[bool | None]:
+        """Store finished steps of live attempts, all of them in one transaction; the first value of a name stays.
+
+        For each one: False when its token is not live, None when an open transaction holds its attempt and nothing was
+        written: ask again. DataFault when one cannot be stored: then none is.
+        """
+
+    def refuse_inside(self, *, thread: bool, searching: bool = False) -> None:
+        """UsageError when a step written by another thread would wait for a transaction that is open right here.
+
+        `thread`: in one of this thread, else of this context alone. `searching`: also on a connection that we were
+        never told of, at some milliseconds.
+        """
 
 
 class ScheduleStore(Protocol):
@@ -389,6 +400,9 @@ class Listener(Protocol):
 
     def idle(self, yes: bool) -> None:
         """The worker has nothing to do and free slots (or the contrary): producers then need (not) ring."""
+
+    def found(self) -> None:
+        """A claim has brought jobs."""
 
     def close(self) -> None: ...
 

@@ -5,7 +5,7 @@ Mutable and shared by the slot that runs it, the watch and the pump; each field 
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from contextvars import copy_context
 from datetime import timedelta
 from enum import IntEnum
@@ -72,6 +72,9 @@ class Desk(Protocol):
 
     def keep_step(self, attempt: "Attempt", name: str, value: bytes) -> StepKept:
         """Write it; blocks until the store has answered, or until the attempt must not wait any longer."""
+
+    def akeep_step(self, attempt: "Attempt", name: str, value: bytes) -> Awaitable[StepKept]:
+        """As `keep_step`, for the handler that runs on this loop and in this context; a cancellation waits for it."""
 
 
 class Chain:
@@ -214,24 +217,14 @@ class Attempt:
             # It is never run again: nobody would read it.
             return
         self._check_live()
-        kept = self.desk.keep_step(self, name, value)
-        if kept.fault:
-            raise _step_fault(name, kept)
-        if not kept.live:
-            raise self._lost()
+        self._check_kept(name, self.desk.keep_step(self, name, value))
 
     async def akeep_step(self, name: str, value: bytes) -> None:
-        # In the handler's context, where the store sees a transaction of its own that is open.
-        keep = copy_context().run
-        work = asyncio.get_running_loop().run_in_executor(None, keep, self.keep_step, name, value)
-        try:
-            await asyncio.shield(work)
-        except asyncio.CancelledError:
-            # What has run is written down before the handler ends; asked to stop, the write tries once and no longer.
-            await asyncio.wait([work])
-            if not work.cancelled():
-                work.exception()
-            raise
+        if self.acked_first:
+            return
+        self._check_live()
+        # Asked to stop, the write tries once and no longer.
+        self._check_kept(name, await self.desk.akeep_step(self, name, value))
 
     def cursor(self, name: str, position: int) -> None:
         if self.acked_first or self.handed_over:
@@ -296,6 +289,12 @@ class Attempt:
     def _completion(self, result: bytes | None, note: str | None) -> Ended:
         self._check_live()
         return completed(self.job, result, self.elapsed(boottime()), note)
+
+    def _check_kept(self, name: str, kept: StepKept) -> None:
+        if kept.fault:
+            raise _step_fault(name, kept)
+        if not kept.live:
+            raise self._lost()
 
     def _check_live(self) -> None:
         if self.phase is not _RUNNING or self.why == "lease" or self.acked_first:

@@ -88,7 +88,7 @@ class Engine:
         fence = Fence(plan.lease, plan.heartbeat, board, registered_at)
         poll = plan.poll_every(store.capabilities.rings)
         self.floor = Floor(board, fence, app.around_functions)
-        self.reports = Reports(store, incarnation, fence, plan.heartbeat)
+        self.reports = reports = Reports(store, incarnation, fence, plan.heartbeat)
         self.suspects = Suspects(
             mode, plan.heartbeat, surroundings.suspects_wait, lambda: board.pulse().quarantine
         )
@@ -96,7 +96,7 @@ class Engine:
         self.pump = Pump(store, incarnation, self.floor, self.fetch, self.reports, self.suspects, hub)
         self.loops = LoopGroup(self.floor, loop, plan.concurrency)
         self.threads = ThreadGroup(self.floor, plan.threads)
-        self.isolated = IsolatedGroup(self.floor, plan.isolated, _isolation(plan, prepare))
+        self.isolated = IsolatedGroup(self.floor, plan.isolated, _isolation(plan, prepare), reports.steps)
         self.groups: tuple[Group, ...] = (self.loops, self.threads, self.isolated)
         self.payloads = Payloads(store, app.settings.max_payload)
         self.crew = Crew(
@@ -127,7 +127,7 @@ class Engine:
         for group in self.groups:
             group.start()
         self._listener = self.store.listen(self.pump.ring)
-        self.pump.on_idle = self._listener.idle
+        self.pump.on_idle, self.pump.on_found = self._listener.idle, self._listener.found
         self.pump.start()
         self.duties.start()
         self.schedules.start()

@@ -35,7 +35,7 @@ from duly.worker.messages import (
 )
 from duly.worker.process import Process
 from duly.worker.run import crash_text, judged, stopped, timed_out
-from duly.worker.steps import StepWrite
+from duly.worker.steps import PostedWrite, StepWriter
 
 _LOOK: Final = 0.05
 _TRIES: Final = 3
@@ -87,9 +87,9 @@ class Cell:
         if self._channel is not None:
             self._channel.send(order)
 
-    def answer(self, kept: StepKept) -> None:
-        if self._channel is not None:
-            self._channel.send(kept)
+    def answering(self) -> Callable[[StepKept], object]:
+        """Tells the process of now, and no later one, what came of its step. May be called from any thread."""
+        return _send_nothing if self._channel is None else self._channel.send
 
     def hear(self) -> IsolatedReports | None:
         """The next word, after a short wait."""
@@ -148,12 +148,14 @@ class IsolatedGroup:
 
     kind = PROCESS
 
-    def __init__(self, floor: Floor, size: int, isolation: Isolation) -> None:
+    def __init__(self, floor: Floor, size: int, isolation: Isolation, steps: StepWriter) -> None:
         self.slots: list[Slot] = []
         self.failure: BaseException | None = None
         self._floor = floor
         self._size = size
         self._isolation = isolation
+        self._steps = steps
+        """Where the lease is, the steps of the processes are written, without keeping a slot's thread."""
         self._ready = threading.Condition()
         self._waiting: deque[Attempt] = deque()
         self._idle = 0
@@ -271,7 +273,6 @@ class IsolatedGroup:
             )
         )
         hinted = terminated = False
-        writes = _Writes(attempt, cell, self._floor.clock)
         while True:
             match cell.hear():
                 case Done() as done:
@@ -286,7 +287,7 @@ class IsolatedGroup:
                     for name, position in cursors:
                         attempt.desk.note_cursor(attempt, name, position)
                 case KeepStep(name, value):
-                    writes.begin(name, value)
+                    self._steps.post(PostedWrite(attempt, name, value, cell.answering()))
                 case Called(resource, outcome):
                     attempt.note_call(resource, outcome)
                 case HandsOver():
@@ -298,7 +299,6 @@ class IsolatedGroup:
                     return self._crashed(attempt, code)
                 case _:
                     pass
-            writes.go_on()
             if attempt.desk.stopping and not hinted:
                 hinted = True
                 cell.hint()
@@ -331,28 +331,5 @@ class IsolatedGroup:
         return msgspec.structs.replace(done.ended, id=attempt.job.id, run=attempt.job.run)
 
 
-class _Writes:
-    """The steps of one attempt: written here, where the lease is, one at a time, without keeping the slot's thread."""
-
-    def __init__(self, attempt: Attempt, cell: Cell, clock: Callable[[], float]) -> None:
-        self._attempt = attempt
-        self._cell = cell
-        self._clock = clock
-        self._write: StepWrite | None = None
-        self._next_at = 0.0
-
-    def begin(self, name: str, value: bytes) -> None:
-        self._write = StepWrite(self._attempt.desk.store, self._attempt, name, value)
-        self._next_at = 0.0
-
-    def go_on(self) -> None:
-        """Try to write what waits, if it is time, and answer its process."""
-        now = self._clock()
-        if self._write is None or now < self._next_at:
-            return
-        kept = self._write.once(now)
-        if kept is None:
-            self._next_at = now + self._write.pause
-            return
-        self._write = None
-        self._cell.answer(kept)
+def _send_nothing(_: StepKept) -> None:
+    """Its process is gone."""

@@ -78,6 +78,15 @@ class RemoteDesk:
     def keep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
         return self._parent.keep_step(name, value)
 
+    async def akeep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
+        work = asyncio.get_running_loop().run_in_executor(None, self._parent.keep_step, name, value)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            # What has run is written down before the handler ends.
+            await asyncio.wait([work])
+            raise
+
 
 class Runner:
     """Runs attempts in the main thread, where signals arrive."""

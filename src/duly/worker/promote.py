@@ -24,8 +24,8 @@ class Promote:
         if moved:
             self.moved_at = now
             self._ring()
-            return 0.0
-        self.quiet_at = now
+        else:
+            self.quiet_at = now
         return self._poll if wait is None else min(self._poll, max(0.001, wait.total_seconds()))
 
     def failed(self) -> None:

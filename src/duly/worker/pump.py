@@ -76,6 +76,8 @@ class Pump:
         """The end of a job of a batch has been stored."""
         self.on_idle: Callable[[bool], None] = _unheard
         """Whether there are free slots and nothing to put into them: producers ring only then."""
+        self.on_found: Callable[[], None] = _unseen
+        """A claim has brought jobs."""
         self.cards: Mapping[str, Card] = {}
         self._store = store
         self._incarnation = incarnation
@@ -274,6 +276,7 @@ class Pump:
         now = self._floor.clock()
         if claimed:
             self.worked_at = now
+            self.on_found()
         if request.suspects:
             self.suspects.answered(len(claimed), sent_at, now)
         if not request.suspects or self.suspects.mode == "quarantine":
@@ -410,6 +413,10 @@ def _unmoved() -> None:
 
 
 def _unheard(_: bool) -> None:
+    pass
+
+
+def _unseen() -> None:
     pass
 
 

@@ -3,6 +3,7 @@
 Also the desk of every attempt. Its round rides on the pump, at most once a second, at least once a heartbeat.
 """
 
+import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -19,7 +20,7 @@ from duly.worker.heartbeat import Fence
 from duly.worker.held import Held
 from duly.worker.messages import StepKept
 from duly.worker.run import handed_back
-from duly.worker.steps import keep_step
+from duly.worker.steps import StepWriter
 from duly.worker.usage import Usage, failed
 
 _AT_MOST_EVERY: Final = 1.0
@@ -41,6 +42,7 @@ class Reports:
     ) -> None:
         self.store = store
         self.incarnation = incarnation
+        self.steps = StepWriter(store, incarnation)
         self.held = Held()
         self.usage = Usage()
         self.stopping = False
@@ -86,7 +88,10 @@ class Reports:
             self.nudge()
 
     def keep_step(self, attempt: Attempt, name: str, value: bytes) -> StepKept:
-        return keep_step(self.store, attempt, name, value)
+        return self.steps.keep(attempt, name, value)
+
+    def akeep_step(self, attempt: Attempt, name: str, value: bytes) -> asyncio.Future[StepKept]:
+        return self.steps.akeep(attempt, name, value)
 
     def note_call(self, attempt: Attempt, resource: str, outcome: CallOutcome) -> None:
         failure = failed(outcome, attempt.why)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from duly.core.defaults import KEEP_KEYS
-from duly.core.job import JobId, NewJob
+from duly.core.job import FinishedStep, JobId, NewJob
 from duly.core.lifecycle import Event, State
 from duly.core.registration import Schedule
 from duly.stores.postgres.store import PostgresStore
@@ -46,6 +46,25 @@ def test_a_tick_in_an_open_transaction_holds_up_no_other_worker(store: PostgresS
 
         one.commit()
     assert store.schedules.all()[0].next_at == DUE + HOUR
+
+
+def test_a_step_of_a_job_in_an_open_completion_waits_alone(store: PostgresStore, url: str) -> None:
+    me = worker(store)
+    store.jobs.enqueue([NewJob("default", "ok", b"{}") for _ in range(3)])
+    claimed = [claim(store, me)[0] for _ in range(3)]
+    steps = [FinishedStep(one.id, one.run, "pay", b"1") for one in claimed]
+    with another(url) as user:
+        assert store.complete_on(user, me, ended(claimed[1]))
+
+        assert store.steps.keep_steps(me, steps) == [True, None, True]
+
+        user.rollback()
+    assert store.steps.steps(claimed[1].id).finished == {}
+    assert store.steps.keep_steps(me, steps) == [True, True, True]
+    with another(url) as user:
+        assert store.complete_on(user, me, ended(claimed[2]))
+        user.commit()
+    assert store.steps.keep_steps(me, steps) == [True, True, False]
 
 
 def dead_parent(store: PostgresStore) -> JobId:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
-from duly.core.job import Cursor, NewJob, Token, UniqueKey
+from duly.core.job import Cursor, FinishedStep, NewJob, UniqueKey
 from duly.core.keys import idempotency_digest, unique_digest
 from duly.core.registration import Schedule
 from duly.stores.postgres.database import Database
@@ -111,8 +111,8 @@ def test_keys_steps_and_follow_ups_are_probed(url: str) -> None:
         "redrive": redrive,
         "fire": fire,
         "report": lambda: jobs.report(me, (), [Cursor(job.id, job.run, "rows", 1) for job in held]),
-        "keep a step": lambda: PostgresSteps(database).keep_step(
-            Token(me, held[0].id, held[0].run), "a", b"1"
+        "keep steps": lambda: PostgresSteps(database).keep_steps(
+            me, [FinishedStep(job.id, run, "a", b"1") for job in held for run in (job.run, job.run + 1)]
         ),
         "steps": lambda: PostgresSteps(database).steps(held[0].id),
         "answer": lambda: PostgresKeys(database).answer(held[0].id),

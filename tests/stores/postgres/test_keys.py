@@ -197,6 +197,18 @@ def test_the_sweep_removes_keys_that_were_left(store: PostgresStore, url: str, l
     assert states(store, [gone.id]) == [State.completed]
 
 
+def test_no_key_is_left_once_a_batch_of_all_kinds_has_completed(store: PostgresStore) -> None:
+    me = worker(store)
+    store.jobs.enqueue([job("live", live=True), job("queued"), job("versioned", live=True, version=1)])
+    put(store, 2)
+    held = claim(store, me, 10)
+    assert left(store) == 2
+
+    store.jobs.exchange(me, [ended(one) for one in held], None)
+
+    assert left(store) == 0
+
+
 def left(store: PostgresStore) -> int:
     with store.transaction() as connection:
         row = connection.execute("select count(*) from duly.unique_key").fetchone()

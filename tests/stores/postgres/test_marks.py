@@ -5,13 +5,15 @@ from itertools import pairwise
 from typing import Any
 
 import psycopg
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from duly.core.job import JobId, NewJob
+from duly.stores.postgres import marks
 from duly.stores.postgres.database import Database
 from duly.stores.postgres.jobs import PostgresJobs
-from duly.stores.postgres.marks import BEYOND, LOWEST, MET, MOST, Lane, Seen
+from duly.stores.postgres.marks import BEYOND, LOWEST, MET, MOST, SETTLED, Lane, Seen
 from duly.stores.postgres.store import PostgresStore
 from tests.stores.postgres.acts import claim, ended, put, request, worker
 from tests.stores.postgres.explained import Explained
@@ -20,19 +22,20 @@ from tests.waiting import wait_until
 MARKS = st.dictionaries(st.integers(-5, 200), st.integers(0, 10_000), max_size=100)
 
 
-def lane_with(marks: dict[int, int]) -> Lane:
+def lane_with(known: dict[int, int]) -> Lane:
     """A lane that has met many dead entries up to these positions."""
     lane = Lane()
-    for priority, pos in sorted(marks.items(), reverse=True):
-        lane.learn(Seen(MET, MET, priority, pos, pos, 0, False), {priority: MET})
+    lane.learn(Seen(1, 0, None, None, 10_000, 0, False), {}, 0.0)
+    for priority, pos in sorted(known.items(), reverse=True):
+        lane.learn(Seen(MET, MET, priority, pos, 10_000, 0, False), {priority: MET}, SETTLED)
     return lane
 
 
 @given(MARKS, st.integers(-5, 200), st.integers(1, 20_000))
 def test_a_place_is_skipped_only_behind_the_mark_of_its_own_priority(
-    marks: dict[int, int], priority: int, pos: int
+    known: dict[int, int], priority: int, pos: int
 ) -> None:
-    lane = lane_with(marks)
+    lane = lane_with(known)
 
     jumps = lane.jumps()
 
@@ -43,8 +46,8 @@ def test_a_place_is_skipped_only_behind_the_mark_of_its_own_priority(
 
 
 @given(MARKS)
-def test_jumps_cover_all_priorities_in_order_and_stay_few(marks: dict[int, int]) -> None:
-    jumps = lane_with(marks).jumps()
+def test_jumps_cover_all_priorities_in_order_and_stay_few(known: dict[int, int]) -> None:
+    jumps = lane_with(known).jumps()
 
     assert 1 <= len(jumps) <= MOST + 1
     assert (jumps[0].low, jumps[-1].high) == (LOWEST, BEYOND)
@@ -54,10 +57,45 @@ def test_jumps_cover_all_priorities_in_order_and_stay_few(marks: dict[int, int])
 def test_a_lane_without_dead_entries_has_one_scan_and_needs_no_sweep() -> None:
     lane = Lane()
 
-    lane.learn(Seen(10, 3, 100, 7, 7, 90, False), {100: 3})
+    lane.learn(Seen(10, 3, 100, 7, 7, 90, False), {100: 3}, 0.0)
 
     assert lane.jumps() == [(LOWEST, -1, BEYOND)]
     assert not lane.sweep_due(10.0)
+
+
+def test_what_was_given_out_lately_stands_behind_no_mark() -> None:
+    lane = Lane()
+    full = {100: MET}
+
+    lane.learn(Seen(MET, MET, 100, 1_000, 5_000, 0, False), full, 0.0)
+    assert not lane.jumped(100, 0), "nothing is known of what others have not committed yet"
+    lane.learn(Seen(MET, 0, None, None, 6_000, 0, False), {}, SETTLED * 0.9)
+    assert not lane.jumped(100, 5_000)
+    lane.learn(Seen(MET, 0, None, None, 9_000, 0, False), {}, SETTLED)
+    assert lane.jumped(100, 5_000)
+    assert not lane.jumped(100, 5_001)
+    lane.learn(Seen(MET, 0, None, None, 9_000, 1_000_000, False), {}, SETTLED * 1.9 + 1.0)
+    assert lane.jumped(100, 6_000), "at the time when the scan began"
+    assert not lane.jumped(100, 6_001)
+    lane.learn(Seen(1, 1, 100, 2_000, 9_000, 0, True), {100: 1}, SETTLED * 3 + 1.0)
+    assert not lane.jumped(100, 2_001), "a scan from the front goes back"
+
+
+def test_a_commit_that_a_claim_has_missed_is_found_by_the_next(store: PostgresStore, url: str) -> None:
+    me = worker(store)
+    put(store, 2 * MET)
+    jobs = claim(store, me, 2 * MET)
+    store.jobs.exchange(me, [ended(job) for job in jobs], None)
+    assert claim(store, me, 1) == (), "the scan of this second from the front has been"
+    with psycopg.connect(url) as late:
+        (hidden,) = store.enqueue_on(late, [NewJob("default", "ok", b"{}")])
+        assert claim(store, me, 1) == ()
+        late.commit()
+    found = claim(store, me, 1)
+
+    assert [job.id for job in found] == [hidden.id]
+    assert isinstance(store.jobs, PostgresJobs)
+    assert store.jobs.stragglers() == 0
 
 
 def test_jobs_come_in_exact_order_while_a_snapshot_is_pinned(store: PostgresStore, url: str) -> None:
@@ -92,7 +130,10 @@ def test_a_late_commit_behind_the_marks_is_found_within_seconds(store: PostgresS
     assert [job.id for job in found] == [hidden.id]
 
 
-def test_claims_read_a_handful_of_pages_behind_many_dead_entries(database: Database, url: str) -> None:
+def test_claims_read_a_handful_of_pages_behind_many_dead_entries(
+    database: Database, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(marks, "SETTLED", 0.0)
     store, jobs = PostgresStore(url), PostgresJobs(database)
     me = worker(store)
     with psycopg.connect(url) as pin:

@@ -228,6 +228,24 @@ def test_acts_of_the_previous_release_mind_keys(store: PostgresStore, beside: Pr
     assert store.jobs.enqueue([job])[0].id == first.id
 
 
+def test_a_cancel_of_the_previous_release_answers_for_a_job_that_runs(
+    store: PostgresStore, beside: Previous
+) -> None:
+    ask = b"select wished from duly.ask_cancel_1(%(ids)s, 'ann', 'x', null)"
+    settle = b"select * from duly.settle_cancel_1(%(ids)s, 'ann', 'x', null)"
+    me = worker(store)
+    ids = put(store, 3)
+    done, running = claim(store, me, 2)
+
+    ((wished,),) = beside.run(ask, {"ids": [int(id) for id in ids]})
+    store.jobs.exchange(me, [ended(done)], None)
+    settled = beside.run(settle, {"ids": wished})
+
+    assert sorted(wished) == [done.id, running.id]
+    assert settled == [(running.id, True)]
+    assert states(store, ids) == [State.completed, State.running, State.cancelled]
+
+
 def test_plain_jobs_of_both_releases_are_run_by_both(store: PostgresStore, beside: Previous) -> None:
     me, other = worker(store), worker(store)
     ids = [*put(store, 2), *beside.enqueue(*[NewJob("default", "ok", b"{}")] * 2)]

@@ -212,6 +212,25 @@ def test_a_follow_up_that_cannot_be_stored_does_not_keep_its_parent_from_ending(
     assert "its follow-ups were not enqueued" in (record.note or "")
 
 
+def test_no_key_is_left_once_a_batch_of_all_kinds_has_completed(store: SQLiteStore, connect: Connect) -> None:
+    me = worker(store)
+    queued, live, versioned = [
+        NewJob("default", "ok", b"{}", unique=UniqueKey(bytes([number]) * 16, live=number > 0))
+        for number in range(3)
+    ]
+    store.jobs.enqueue([queued, live, replace(versioned, version=1), job()])
+    held = claim(store, me, 10)
+    with closing(connect()) as reader:
+        kept = reader.execute("select count(*) from duly_unique_key").fetchall()
+
+    ended = [Ended(one.id, one.run, Event.complete, State.completed, one.counters) for one in held]
+    store.jobs.exchange(me, ended, None)
+
+    with closing(connect()) as reader:
+        left = reader.execute("select count(*) from duly_unique_key").fetchall()
+    assert (kept, left) == ([(2,)], [(0,)])
+
+
 def _leave_keys(connection: sqlite3.Connection, keys: list[tuple[bytes, int, int | bool]]) -> None:
     connection.executemany("insert or replace into duly_unique_key (key, id, live) values (?, ?, ?)", keys)
     connection.commit()

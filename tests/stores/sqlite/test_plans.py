@@ -39,7 +39,7 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
         ],
     ),
     "insert_completed": (
-        {"ended": json.dumps({7: "1 ", 8: "1 "}), "incarnation": 1, "now": 1, "rich": 0},
+        {"ended": json.dumps({7: "1 ", 8: "1 "}), "incarnation": 1, "now": 1, "live": 0},
         [
             "SEARCH c USING PRIMARY KEY (incarnation=? AND id=?)",
             "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",

@@ -112,7 +112,7 @@ CAPABILITIES: Final = Capabilities(
         "keep_cursors",
         "keep_load",
         "keep_sample",
-        "keep_step",
+        "keep_steps",
         "key_digest",
         "key_heads",
         "key_holder",

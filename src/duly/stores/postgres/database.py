@@ -43,7 +43,14 @@ _CONNECTION: Final[dict[str, Any]] = {
     "application_name": "duly",
 }
 _DIRECT: Final = frozenset(
-    {"exchange_jobs", "enqueue_one_job", "enqueue_alike_jobs", "enqueue_jobs", "enqueue_rich_jobs"}
+    {
+        "exchange_jobs",
+        "enqueue_one_job",
+        "enqueue_alike_jobs",
+        "enqueue_jobs",
+        "enqueue_rich_jobs",
+        "keep_steps",
+    }
 )
 """Statements that come often enough to be spoken to libpq itself."""
 

@@ -129,6 +129,7 @@ class PostgresJobs:
 
     def _learn(self, rows: list[Row], lanes: list[int], marks: Marks) -> None:
         taken: list[tuple[int, int]] = []
+        now = time.monotonic()
         for row in rows:
             kind, place, top, count, priority, pos, counts, *_ = row
             # Those that were parked or let go on have no position: they came from no lane.
@@ -139,12 +140,13 @@ class PostgresJobs:
                 microseconds, swept, wanted = counts
                 if swept:
                     late = sum(lane.jumped(*where) for where in taken)
-                    lane.swept(time.monotonic(), max(_EVERY, _SHARE * microseconds / 1e6))
+                    lane.swept(now, max(_EVERY, _SHARE * microseconds / 1e6))
                     with self._guard:
                         self._stragglers += late
                 lane.learn(
                     Seen(wanted, count, priority, pos, top, microseconds, from_front=bool(swept)),
                     Counter(priority for priority, _ in taken),
+                    now,
                 )
                 taken = []
             elif kind in {"aged", "fair"}:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from duly.core.job import JobId, KeptAnswer, Steps, Token
+from duly.core.job import FinishedStep, Incarnation, JobId, KeptAnswer, Steps
 from duly.core.lifecycle import State
 from duly.stores.postgres import calls
-from duly.stores.postgres.arrays import texts
+from duly.stores.postgres.arrays import Blobs, Longs, texts, words
 from duly.stores.postgres.columns import utc
 from duly.stores.postgres.database import Database
 
@@ -45,12 +45,18 @@ class PostgresSteps:
             cursors={name: position for name, _, position in rows if position is not None},
         )
 
-    def keep_step(self, token: Token, name: str, value: bytes) -> bool:
+    def keep_steps(self, incarnation: Incarnation, steps: Sequence[FinishedStep]) -> list[bool | None]:
         parameters = {
-            "incarnation": token.incarnation,
-            "id": token.job,
-            "run": token.run,
-            "name": name,
-            "value": value,
+            "incarnation": incarnation,
+            "ids": Longs([step.id for step in steps]),
+            "runs": words([step.run for step in steps]),
+            "names": texts([step.name for step in steps]),
+            "values": Blobs([step.value for step in steps]),
         }
-        return bool(self._database.call("keep_step", parameters)[0][0])
+        kept: list[bool | None] = [True] * len(steps)
+        for place, held in self._database.call("keep_steps", parameters):
+            kept[place - 1] = None if held else False
+        return kept
+
+    def refuse_inside(self, *, thread: bool, searching: bool = False) -> None:
+        """Nothing is waited for: another transaction's rows are left out."""

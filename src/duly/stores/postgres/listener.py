@@ -1,7 +1,8 @@
 """Hears the bell: one connection and one thread that call back when there may be work.
 
-While its worker is idle the listener stands at the door (an exclusive advisory lock); only then do producers ring. It
-knows nothing of jobs, reconnects by itself, and notices a deaf connection because it rings for itself.
+While its worker is idle the listener stands at the door (an exclusive advisory lock); only then do producers ring. When
+they stand in each other's way it goes round instead: it looks every few milliseconds, and nobody rings. Knows no jobs,
+reconnects by itself, and notices a deaf connection because it rings for itself.
 """
 
 import os
@@ -10,6 +11,7 @@ import select
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -25,10 +27,22 @@ _DEAF: Final = 8.0
 """Seconds until an answer counts as missing; pulse + deaf stay below half a minute."""
 _LINGER: Final = 0.05
 """A worker that is busy for less keeps its place at the door."""
-_COVERED: Final = 0.5
-"""Seconds until the next try when another idle worker stands there."""
+_COVERED: Final = 1.0
+"""Seconds until the next try when another idle worker stands there, or goes round; who leaves says so."""
 _CROWDED: Final = (0.02, 0.25)
-"""The same while a producer's open transaction is in the way: poll meanwhile, slower and slower."""
+"""Seconds between rounds that find nothing, while a producer's open transaction keeps the door: slower and slower."""
+_ROUND: Final = 0.005
+"""Seconds between two rounds that find something."""
+_DRY: Final = 0.1
+"""Seconds without a job after which the door is tried again."""
+_ROUNDS: Final = (0.1, 2.0)
+"""Seconds of going round before the door is tried all the same: longer each time a rush comes back at once."""
+_CALM: Final = 1.0
+"""Seconds at the door without a rush after which the next one counts as new."""
+_SUSPICION: Final = (0.1, 0.02)
+"""Two producers that ring within so many seconds may have met; and how often that is looked into."""
+_RUSH: Final = 3
+"""So many commits that wait with their ring, in three looks together, are a rush."""
 _BACKOFF: Final = (0.1, 10.0)
 _PATIENCE: Final = 2.0
 """Seconds that `close` waits: the thread may be connecting to a server that is away."""
@@ -39,6 +53,9 @@ class Silence:
 
     def idle(self, yes: bool) -> None:
         """Nobody asks."""
+
+    def found(self) -> None:
+        """Nobody looks more often for it."""
 
     def close(self) -> None:
         """Nothing was opened."""
@@ -56,6 +73,7 @@ class PostgresListener:
         self._on_work = on_work
         self._idle_since: float | None = None
         self._busy_since: float | None = 0.0
+        self._found_at = 0.0
         self._closing = False
         # Ours is one of the connections that a process may have.
         database.pool.resize(-1)
@@ -78,6 +96,9 @@ class PostgresListener:
         now = time.monotonic()
         self._idle_since, self._busy_since = (now, None) if yes else (None, now)
         self._wake()
+
+    def found(self) -> None:
+        self._found_at = time.monotonic()
 
     def close(self) -> None:
         """Ends the thread and its connection; waits a little for both."""
@@ -139,7 +160,7 @@ class PostgresListener:
         turns = [session.next_pulse]
         if self._idle_since is not None and not session.at_door:
             turns.append(session.next_try)
-        if self._busy_since is not None and session.at_door:
+        if self._busy_since is not None and (session.at_door or session.going_round):
             turns.append(self._busy_since + _LINGER)
         return max(0.0, min(turns) - now)
 
@@ -147,14 +168,18 @@ class PostgresListener:
         now = time.monotonic()
         busy_since = self._busy_since
         if busy_since is not None:
-            if session.at_door and now >= busy_since + _LINGER:
-                session.leave_door()
-            session.next_try = now
-            return
-        if session.at_door or now < session.next_try:
-            return
-        if session.try_door():
-            self._on_work()
+            if (session.at_door or session.going_round) and now >= busy_since + _LINGER:
+                session.hand_over()
+            session.next_try = now + _ROUND if session.going_round else now
+        elif session.at_door:
+            if session.rushed():
+                session.go_round()
+        elif now >= session.next_try:
+            if session.going_round:
+                session.try_to_stand(dry=now - self._found_at > _DRY)
+                self._on_work()
+            elif session.try_door():
+                self._on_work()
 
     def _drain(self) -> None:
         try:
@@ -184,9 +209,20 @@ class _Session:
         self._crowd = _CROWDED[0]
         self._rung = False
         self._heard = True
+        self._rounds = _ROUNDS[0]
+        self._rounds_until = 0.0
+        self._rounds_first = False
+        self._rushes: deque[int] = deque(maxlen=3)
+        self._suspicious = False
+        self._looked_at = 0.0
+        self._ringer, self._rung_at = 0, 0.0
+        self._stands_since = 0.0
         self.at_door = False
+        self.going_round = False
         self.next_try = 0.0
         self.next_pulse = time.monotonic()
+        # What a crash loses of our rings is no loss, and nobody should wait until the disk has it.
+        self._ask(b"set synchronous_commit to off")
         self._ask(b'listen "' + self._channel + b'"')
         self._ask(b'listen "' + self._own + b'"')
 
@@ -213,31 +249,105 @@ class _Session:
         self.next_pulse = time.monotonic() + (_PULSE if self._heard else _DEAF)
 
     def try_door(self) -> bool:
-        """Take the place at the door if it is free; whether one must look for work now.
+        """Take the place at the door if it is free, else go round if nobody does; whether one must look for work now.
 
         One must: a job that was committed before the door was taken has not rung, nor will one whose producer holds the
         door open with its transaction.
         """
-        if self._ask(b"select pg_try_advisory_lock(" + self._door + b", 1)") == b"t":
-            self.at_door = True
-            self._crowd = _CROWDED[0]
-            return True
-        covered = self._ask(
-            b"select exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted"
-            b" and objsubid = 2 and objid = 1 and classid = ((("
-            + self._door
-            + b")::bigint + 4294967296) % 4294967296)::oid)"
+        stand = (
+            b"" if self._rounds_first else b" when pg_try_advisory_lock(" + self._door + b", 1) then 'stand'"
         )
-        if covered == b"t":
-            self.next_try = time.monotonic() + _COVERED
-            return False
-        self.next_try = time.monotonic() + self._crowd
-        self._crowd = min(2 * self._crowd, _CROWDED[1])
-        return True
+        self._rounds_first = False
+        place = self._ask(
+            b"select case when exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'"
+            b" and granted and objsubid = 2 and objid in (1, 2) and classid = ((("
+            + self._door
+            + b")::bigint + 4294967296) % 4294967296)::oid"
+            + b" and database = (select oid from pg_database where datname = current_database())) then 'covered'"
+            + stand
+            + b" when pg_try_advisory_lock("
+            + self._door
+            + b", 2) then 'round' else 'covered' end"
+        )
+        now = time.monotonic()
+        if place == b"stand":
+            self._stand(now)
+        elif place == b"round":
+            self._start_rounds(now)
+        else:
+            self.next_try = now + _COVERED
+        return place != b"covered"
 
-    def leave_door(self) -> None:
-        self._ask(b"select pg_advisory_unlock(" + self._door + b", 1)")
+    def rushed(self) -> bool:
+        """Whether producers wait for each other: who rings holds one lock of the server until its commit is done."""
+        now = time.monotonic()
+        span, pause = _SUSPICION
+        if not self._suspicious or now < self._looked_at + pause:
+            return False
+        if now > self._looked_at + span:
+            self._rushes.clear()
+        self._suspicious, self._looked_at = False, now
+        # The lock of NOTIFY: on no database (0) in particular.
+        found = self._ask(
+            b"select count(*) from pg_locks where locktype = 'object' and database = 0 and classid = 1262 and objid = 0"
+            b" and mode = 'AccessExclusiveLock' and not granted"
+        )
+        self._rushes.append(int(found or 0))
+        return sum(self._rushes) >= _RUSH
+
+    def go_round(self) -> None:
+        """From the door."""
+        now = time.monotonic()
+        self._rounds = _ROUNDS[0] if now > self._stands_since + _CALM else min(2 * self._rounds, _ROUNDS[1])
+        # Others must not find the place empty in between.
+        taken = self._ask(
+            b"select pg_try_advisory_lock(" + self._door + b", 2), pg_advisory_unlock(" + self._door + b", 1)"
+        )
         self.at_door = False
+        if taken == b"t":
+            self._start_rounds(now)
+        else:
+            self.next_try = now + _COVERED
+
+    def try_to_stand(self, *, dry: bool) -> None:
+        """Go on with the rounds, or stand at the door again: when they find nothing, and from time to time.
+
+        The door can be had only while no producer is inside, so that a rush does not end because somebody tries.
+        """
+        now = time.monotonic()
+        if not dry:
+            self._crowd = _CROWDED[0]
+        if dry or now >= self._rounds_until:
+            if self._ask(b"select pg_try_advisory_lock(" + self._door + b", 1)") == b"t":
+                self._ask(b"select pg_advisory_unlock(" + self._door + b", 2)")
+                self.going_round = False
+                self._stand(now)
+                return
+            self._rounds_until = now + _ROUNDS[0]
+        self.next_try = now + (self._crowd if dry else _ROUND)
+        if dry:
+            self._crowd = min(2 * self._crowd, _CROWDED[1])
+
+    def hand_over(self) -> None:
+        """Leave the place to another idle worker."""
+        number, told = (b"2", b"round") if self.going_round else (b"1", b"door")
+        self._rounds_first = self.going_round
+        self.at_door = self.going_round = False
+        self._ask(
+            b"select pg_advisory_unlock(" + self._door + b", " + number + b"),"
+            b" pg_notify('" + self._channel + b"', '" + told + b"')"
+        )
+
+    def _stand(self, now: float) -> None:
+        self.at_door, self._stands_since = True, now
+        self._suspicious = False
+        self._rushes.clear()
+
+    def _start_rounds(self, now: float) -> None:
+        self.going_round = True
+        self._crowd = _CROWDED[0]
+        self._rounds_until = now + self._rounds
+        self.next_try = now + _ROUND
 
     def _ask(self, text: bytes) -> bytes | None:
         """Run one statement and return its only value; Deaf when no answer comes."""
@@ -262,11 +372,24 @@ class _Session:
                 value = result.get_value(0, 0)
 
     def _take_in(self) -> None:
-        while (notify := self._connection.pgconn.notifies()) is not None:
+        connection = self._connection.pgconn
+        while (notify := connection.notifies()) is not None:
             if notify.relname == self._own:
                 self._heard = True
+            elif notify.be_pid == connection.backend_pid:
+                pass  # what one has told the others
+            elif notify.extra:
+                self._rounds_first = notify.extra == b"round"
+                self.next_try = 0.0
             else:
                 self._rung = True
+                self._note(notify.be_pid)
+
+    def _note(self, ringer: int) -> None:
+        now = time.monotonic()
+        if ringer != self._ringer and now < self._rung_at + _SUSPICION[0]:
+            self._suspicious = True
+        self._ringer, self._rung_at = ringer, now
 
 
 def _readable(descriptors: list[int], seconds: float) -> set[int]:

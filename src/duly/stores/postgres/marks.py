@@ -4,6 +4,7 @@ A mark is a hint. It may be too low, it dies with its connection, and what it ju
 was rolled back) is found by one scan a second from the very front. Correctness never depends on it.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -12,6 +13,10 @@ BEYOND: Final = 2**31
 MET: Final = 1_000
 """Dead entries that make a jump worth its own descent of the index."""
 MOST: Final = 64
+SETTLED: Final = 0.25
+"""Seconds after which a position that was given out counts as committed: producers that are slower wait for a scan from
+the front. Dead entries of so much time are walked over by each claim."""
+_SAMPLES: Final = 5
 _REMEMBERED: Final = 1_024
 _ENTRY_NS: Final = 80
 """What one dead entry costs a scan, as measured; a scan slower than its rows explain has met some."""
@@ -56,6 +61,7 @@ class Lane:
 
     def __init__(self) -> None:
         self._marks: dict[int, _Mark] = {}
+        self._tops: deque[tuple[float, int]] = deque()
         self._next_sweep = 0.0
 
     def sweep_due(self, now: float) -> bool:
@@ -83,11 +89,11 @@ class Lane:
         jumps.append(Jump(low, pos, BEYOND))
         return jumps
 
-    def learn(self, seen: Seen, counts: dict[int, int]) -> None:
-        """Take in one scan; `counts` says how many rows of each priority it took."""
+    def learn(self, seen: Seen, counts: dict[int, int], now: float) -> None:
+        """Take in one scan that has just ended; `counts` says how many rows of each priority it took."""
         for priority, count in counts.items():
             self._marks.setdefault(priority, _Mark()).met += count
-        self._advance(seen)
+        self._advance(seen, self._settled(seen.top, now - seen.microseconds / 1e6))
         spare = seen.microseconds - _CALL_US - _ROW_US * seen.taken
         if spare > 0 and not seen.from_front:
             met = spare * 1_000 // _ENTRY_NS
@@ -97,15 +103,27 @@ class Lane:
             fewest = min(self._marks, key=lambda priority: self._marks[priority].met)
             del self._marks[fewest]
 
-    def _advance(self, seen: Seen) -> None:
+    def _advance(self, seen: Seen, settled: int) -> None:
         exhausted = seen.taken < seen.wanted
         for priority, mark in self._passed(seen):
+            # Nothing is known of what was given out lately and may still be committed: it stands behind no mark.
+            limit = max(settled, mark.pos)
             if exhausted or priority != seen.priority:
                 # The scan passed everything of this priority that was there.
-                mark.pos = seen.top
+                mark.pos = min(seen.top, limit)
             elif seen.pos is not None:
                 # Not the higher of both: a scan from the front goes back for what it found.
-                mark.pos = seen.pos
+                mark.pos = min(seen.pos, limit)
+
+    def _settled(self, top: int, began: float) -> int:
+        """The highest position known to have been given out long before this scan; -1 for none."""
+        tops = self._tops
+        while len(tops) > 1 and tops[1][0] <= began - SETTLED:
+            tops.popleft()
+        found = tops[0][1] if tops and tops[0][0] <= began - SETTLED else -1
+        if not tops or tops[-1][0] <= began - SETTLED / _SAMPLES:
+            tops.append((began, top))
+        return found
 
     def _passed(self, seen: Seen) -> Iterator[tuple[int, _Mark]]:
         exhausted = seen.taken < seen.wanted

@@ -81,6 +81,7 @@ CAPABILITIES: Final = Capabilities(
         "insert_unblocked",
         "insert_wish",
         "insert_worker",
+        "pragma_data_version",
         "pragma_journal_mode",
         "select_answer",
         "select_arguments",

@@ -439,6 +439,8 @@ class Claim:
     def _claimed(self) -> list[ClaimedJob]:
         stepped = self._stepped()
         moments: dict[int, datetime] = {}
+        # Jobs claimed together mostly have the same.
+        tags_of: dict[str | None, tuple[str, ...]] = {None: (), "": ()}
         claimed_at = from_micros(self._session.now)
         claimed = []
         for row in self._taken:
@@ -447,6 +449,8 @@ class Claim:
              correlation_id, attempts, timeout, enqueued_at, _, trigger, ordering, _, _) = row  # fmt: skip
             if (moment := moments.get(enqueued_at)) is None:
                 moment = moments[enqueued_at] = from_micros(enqueued_at)
+            if tags not in tags_of:
+                tags_of[tags] = tuple(json.loads(tags))
             # By position: to name them costs several times as much.
             claimed.append(
                 ClaimedJob(
@@ -457,7 +461,7 @@ class Claim:
                     args,
                     priority,
                     tenant,
-                    tuple(json.loads(tags)) if tags else (),
+                    tags_of[tags],
                     correlation_id or str(id),
                     Counters(failed, lost, interrupted, snoozed) if run else UNTOUCHED,
                     attempts,

@@ -32,10 +32,10 @@ def complete(session: Session, incarnation: int, ended: Sequence[Ended]) -> set[
     if not asked:
         return set()
     text = msgspec.json.encode(asked).decode()
-    applied = session.run("insert_completed", ended=text, incarnation=incarnation, now=now, rich=False)
+    applied = session.run("insert_completed", ended=text, incarnation=incarnation, now=now, live=False)
     keyed, ids = 0, [*asked]
     if applied < len(ids):
-        keyed = session.run("insert_completed", ended=text, incarnation=incarnation, now=now, rich=True)
+        keyed = session.run("insert_completed", ended=text, incarnation=incarnation, now=now, live=True)
     if applied + keyed < len(ids):
         # Only then: to have the insertion itself return them costs as much again.
         rows = session.rows("select_completed", ids=ids_text(ids), incarnation=incarnation)

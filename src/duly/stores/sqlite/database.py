@@ -20,6 +20,7 @@ from duly.stores.sqlite.connecting import Journal, connect, default_journal, set
 from duly.stores.sqlite.errors import FAILURES, Unreachable, is_busy, locked, translate
 from duly.stores.sqlite.holding import Holding
 from duly.stores.sqlite.locks import FileQueue
+from duly.stores.sqlite.sequence import Ahead
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.statements import check_prefix, load
 from duly.stores.sqlite.times import to_micros
@@ -40,6 +41,8 @@ class _Handles:
         self.preparing = threading.Lock()
         self.queue = FileQueue(f"{path}-lock", wake)
         self.writer: sqlite3.Connection | None = None
+        self.ahead: Ahead | None = None
+        """Of the writer; None while a transaction is open that has taken numbers."""
         self.readers: list[sqlite3.Connection] = []
         self.watching: list[sqlite3.Connection] = []
         self.blocks: list[sqlite3.Connection] = []
@@ -92,37 +95,12 @@ class Database:
         """Microseconds since 1970 UTC by the store's clock."""
         return time.time_ns() // 1000 if self._clock is None else to_micros(self._clock())
 
-    @contextmanager
-    def write(self, *, checked: bool = False) -> Iterator[Session]:
+    def write(self, *, checked: bool = False) -> "_Writing":
         """A transaction that holds the write lock; committed at the end of the block, rolled back by an error.
 
         `checked`: the caller knows that this thread would not wait for itself.
         """
-        if not checked:
-            self.holding.refuse()
-        self.prepare()
-        handles = self._enter_turn()
-        try:
-            with self._inside():
-                connection = self._writer(handles)
-                session = None
-                try:
-                    session = self._begin(connection)
-                    yield session
-                    self._commit(connection)
-                except BaseException:
-                    self._roll_back(connection)
-                    raise
-                finally:
-                    if session is not None:
-                        session.close()
-            if session.rings:
-                self.wake.bump()
-        finally:
-            self._leave_turn(handles)
-        if session.rings:
-            # Who wakes now finds the lock free.
-            self.wake.ring()
+        return _Writing(self, checked)
 
     @contextmanager
     def read(self, *, snapshot: bool = False) -> Iterator[Session]:
@@ -359,7 +337,7 @@ class Database:
             except BaseException:
                 connection.close()
                 raise
-            handles.writer = connection
+            handles.writer, handles.ahead = connection, None
         return handles.writer
 
     def _connect(self, *, writer: bool) -> sqlite3.Connection:
@@ -376,7 +354,7 @@ class Database:
         else:
             connection.close()
 
-    def _begin(self, connection: sqlite3.Connection) -> Session:
+    def _begin(self, connection: sqlite3.Connection, ahead: Ahead | None = None) -> Session:
         try:
             connection.execute("begin immediate")
         except sqlite3.OperationalError as error:
@@ -384,7 +362,7 @@ class Database:
                 raise
             self.holding.refuse_unseen()
             self._begin_patiently(connection)
-        return Session(connection, self.statements, self.now(), utf8=self._utf8)
+        return Session(connection, self.statements, self.now(), utf8=self._utf8, ahead=ahead)
 
     def _begin_patiently(self, connection: sqlite3.Connection) -> None:
         self._wait_at_most(connection, max(0.0, self.busy_timeout - _FIRST_WAIT))
@@ -423,6 +401,68 @@ class Database:
 
     def _inside(self) -> "_Inside":
         return _Inside(self.path)
+
+
+class _Writing:
+    """One transaction of `Database.write`."""
+
+    # Not a generator: this stands around every enqueue and every exchange.
+    __slots__ = ("_ahead", "_checked", "_connection", "_database", "_handles", "_inside", "_session")
+
+    def __init__(self, database: Database, checked: bool) -> None:
+        self._database = database
+        self._checked = checked
+
+    def __enter__(self) -> Session:
+        database = self._database
+        if not self._checked:
+            database.holding.refuse()
+        database.prepare()
+        handles = self._handles = database._enter_turn()
+        try:
+            inside = self._inside = database._inside()
+            inside.__enter__()
+            connection = None
+            try:
+                connection = self._connection = database._writer(handles)
+                # Put back after the commit: what a transaction takes that fails is taken again.
+                self._ahead, handles.ahead = handles.ahead or Ahead(), None
+                session = self._session = database._begin(connection, self._ahead)
+            except BaseException as error:
+                try:
+                    if connection is not None:
+                        database._roll_back(connection)
+                finally:
+                    inside.__exit__(None, error, None)
+                raise
+        except BaseException:
+            database._leave_turn(handles)
+            raise
+        return session
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        database, handles, session = self._database, self._handles, self._session
+        failure = error
+        try:
+            try:
+                if failure is None:
+                    database._commit(self._connection)
+                    handles.ahead = self._ahead
+            except BaseException as failed:
+                failure = failed
+                raise
+            finally:
+                if failure is not None:
+                    database._roll_back(self._connection)
+                session.close()
+                self._inside.__exit__(None, failure, None)
+            if session.rings and failure is None:
+                database.wake.bump()
+        finally:
+            database._leave_turn(handles)
+        if session.rings and failure is None:
+            # Who wakes now finds the lock free.
+            database.wake.ring()
 
 
 class _Inside:

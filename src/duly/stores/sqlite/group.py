@@ -29,6 +29,8 @@ class _Work(Protocol):
 
 
 class _Piece(Generic[T]):
+    __slots__ = ("_result", "arrived", "done", "error", "woken", "work")
+
     def __init__(self, work: Callable[[Session], T]) -> None:
         self.work = work
         self.done = False

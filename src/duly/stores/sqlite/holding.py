@@ -44,13 +44,17 @@ class Holding:
         if not any(other is connection for other in known):
             known.append(connection)
 
-    def refuse(self) -> None:
-        """UsageError when this thread or task would wait for its own transaction."""
+    def refuse_block(self) -> None:
+        """UsageError when this context would wait for a `transaction()` of its own."""
         if any(block.open and block.path == self._path for block in _BLOCKS.get()):
             raise UsageError(
                 f"this code runs inside transaction() on {self._path} and would wait for itself; "
                 f"pass connection= with the connection that transaction() gave{_here()}"
             )
+
+    def refuse(self) -> None:
+        """UsageError when this thread or task would wait for its own transaction."""
+        self.refuse_block()
         if ambient.unjoined(f"sqlite:///{self._path}") is not None:
             raise self._own_transaction()
         known = self._connections()

@@ -60,20 +60,28 @@ class SQLiteJobs:
                 if not self._worth(session, incarnation, request, paused):
                     wait = None if paused.look_at is None else paused.look_at - session.now
                     return Exchange(frozenset(), (), wishes, maybe_duration(wait))
-        with self._database.write() as session:
-            acked = ends.apply(session, incarnation, ended)
-            lives = session.run("update_worker_progress", incarnation=incarnation, now=session.now) == 1
-            claimed: list[ClaimedJob] = []
-            again = None
-            if lives and request is not None:
-                claim = self._claim(session, incarnation, request)
-                claimed, again = claim.run(), claim.again()
-            # Jobs that the claim found to be expired or stale.
-            if session.batches:
-                settle_batches(session)
-            wishes = _wishes(session, incarnation)
-        self._idle_noted[incarnation] = session.now
-        return Exchange(acked, tuple(claimed), wishes, again)
+        answer, now = self.group.run(lambda session: self._exchanged(session, incarnation, ended, request))
+        self._idle_noted[incarnation] = now
+        return answer
+
+    def _exchanged(
+        self,
+        session: Session,
+        incarnation: Incarnation,
+        ended: Sequence[Ended],
+        request: ClaimRequest | None,
+    ) -> tuple[Exchange, int]:
+        acked = ends.apply(session, incarnation, ended)
+        lives = session.run("update_worker_progress", incarnation=incarnation, now=session.now) == 1
+        claimed: list[ClaimedJob] = []
+        again = None
+        if lives and request is not None:
+            claim = self._claim(session, incarnation, request)
+            claimed, again = claim.run(), claim.again()
+        # Jobs that the claim found to be expired or stale.
+        if session.batches:
+            settle_batches(session)
+        return Exchange(acked, tuple(claimed), _wishes(session, incarnation), again), session.now
 
     def arguments(self, ids: Sequence[JobId]) -> dict[JobId, bytes]:
         """One statement, nothing locked."""

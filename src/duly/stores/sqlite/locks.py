@@ -53,7 +53,8 @@ class FileQueue:
         """Wait until `deadline` (monotonic); False when it passed. OSError when the file cannot be opened."""
         if self._descriptor is None:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        self._let_others_go_first()
+        if self._waiters.waiting():
+            self._let_others_go_first()
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -83,8 +84,6 @@ class FileQueue:
 
     def _let_others_go_first(self) -> None:
         waiters = self._waiters
-        if not waiters.waiting():
-            return
         turns, give_up = waiters.turns(), time.monotonic() + _POLITENESS
         while waiters.turns() == turns:
             if time.monotonic() >= give_up:

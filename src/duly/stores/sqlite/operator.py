@@ -164,7 +164,7 @@ class SQLiteOperator:
                 by=by,
                 reason=reason,
                 now=session.now,
-                upto=session.value("select_seq"),
+                upto=session.last_number(),
             )
             return operation_of(session.rows("select_operation", id=id)[0])
 

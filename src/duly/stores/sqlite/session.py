@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from duly.stores.sqlite.sequence import Ahead
 from duly.stores.sqlite.statements import Statements, by_position
 
 Value = str | int | float | bytes | None
@@ -17,12 +18,20 @@ class Session:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, statements: Statements, now: int, *, utf8: bool = True
+        self,
+        connection: sqlite3.Connection,
+        statements: Statements,
+        now: int,
+        *,
+        utf8: bool = True,
+        ahead: Ahead | None = None,
     ) -> None:
         # Not connection.cursor(): a subclass may hand out cursors of another kind.
         self._cursor = sqlite3.Connection.cursor(connection, sqlite3.Cursor)
         self._cursor.row_factory = None
         self._statements = statements
+        self._ahead = ahead
+        self._looked = False
         self.now = now
         """Microseconds since 1970 UTC, read after the lock was taken."""
         self.rings = False
@@ -63,10 +72,28 @@ class Session:
         """Run a statement of a migration."""
         self._cursor.execute(statement)
 
+    def one(self, name: str, row: Row) -> None:
+        """As `tuples`, for a single row."""
+        self._cursor.execute(by_position(self._statements[name]), row)
+
     def numbers(self, count: int) -> int:
         """Take `count` numbers of the one sequence for ids and positions; the first of them."""
-        last = self.value("update_seq", count=count)
-        return int(last) - count + 1
+        ahead = self._ahead
+        if ahead is None:
+            return self._advance(count) - count + 1
+        if not self._looked:
+            ahead.look(self.value("pragma_data_version"))
+            self._looked = True
+        return ahead.take(count, self._advance)
+
+    def last_number(self) -> int:
+        """A number that none given out so far is above, and each one given out from now on is."""
+        if self._ahead is not None:
+            self._ahead.drop()
+        return int(self.value("select_seq"))
+
+    def _advance(self, count: int) -> int:
+        return int(self.value("update_seq", count=count))
 
     def close(self) -> None:
         self._cursor.close()

@@ -1,8 +1,8 @@
 """What a job has done of itself: the StepStore on SQLite, and the cursors that come with reports and ends."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from duly.core.job import Cursor, Ended, JobId, Steps, Token
+from duly.core.job import Cursor, Ended, FinishedStep, Incarnation, JobId, Steps
 from duly.core.lifecycle import State
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.group import GroupCommit
@@ -24,20 +24,29 @@ class SQLiteSteps:
             {name: position for name, _, position in rows if position is not None},
         )
 
-    def keep_step(self, token: Token, name: str, value: bytes) -> bool:
+    def keep_steps(self, incarnation: Incarnation, steps: Sequence[FinishedStep]) -> list[bool | None]:
         """In one transaction that may be shared with other threads' writes."""
-        return self._group.run(lambda session: _keep(session, token, name, value))
+        return self._group.run(lambda session: [_keep(session, incarnation, step) for step in steps])
+
+    def refuse_inside(self, *, thread: bool, searching: bool = False) -> None:
+        holding = self._database.holding
+        if not thread:
+            holding.refuse_block()
+            return
+        holding.refuse()
+        if searching:
+            holding.refuse_unseen()
 
 
-def _keep(session: Session, token: Token, name: str, value: bytes) -> bool:
+def _keep(session: Session, incarnation: Incarnation, step: FinishedStep) -> bool:
     return (
         session.run(
             "upsert_step",
-            incarnation=token.incarnation,
-            id=token.job,
-            run=token.run,
-            name=name,
-            value=value,
+            incarnation=incarnation,
+            id=step.id,
+            run=step.run,
+            name=step.name,
+            value=step.value,
         )
         == 1
     )

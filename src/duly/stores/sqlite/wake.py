@@ -15,6 +15,7 @@ from duly.stores.sqlite.futex import Futex
 
 _SIZE: Final = mmap.PAGESIZE
 _WORD: Final = struct.Struct("<Q")
+_TWO: Final = struct.Struct("<QQ")
 # Which word of the file counts what.
 _COMMITS: Final = 0
 _ARRIVED: Final = 1
@@ -66,7 +67,12 @@ class WakeFile:
 
     def waiting(self) -> bool:
         """Whether some process waits, as far as the counters know."""
-        return self._get(_ARRIVED) > self._get(_SERVED)
+        shared = self._map or self._shared()
+        if shared is None:
+            return False
+        # Asked before every transaction.
+        arrived, served = _TWO.unpack_from(shared, _ARRIVED * _WORD.size)
+        return bool(arrived > served)
 
     def turns(self) -> int:
         return self._get(_SERVED)
@@ -88,9 +94,10 @@ class WakeFile:
         return 0 if shared is None else int(_WORD.unpack_from(shared, word * _WORD.size)[0])
 
     def _add(self, word: int) -> None:
-        shared = self._shared()
+        shared = self._map or self._shared()
         if shared is not None:
-            _WORD.pack_into(shared, word * _WORD.size, (self._get(word) + 1) % 2**64)
+            place = word * _WORD.size
+            _WORD.pack_into(shared, place, (_WORD.unpack_from(shared, place)[0] + 1) % 2**64)
 
     def _shared(self) -> mmap.mmap | None:
         if self._map is None and not self._tried:
@@ -136,6 +143,9 @@ class SQLiteListener:
         self._idle = yes
         if yes:
             self._changed.set()
+
+    def found(self) -> None:
+        """The counter tells all there is to know."""
 
     def close(self) -> None:
         """Wait for the thread to end, unless it is the one that calls."""

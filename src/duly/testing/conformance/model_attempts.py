@@ -8,11 +8,11 @@ from duly.core.job import (
     Cursor,
     Ended,
     Exchange,
+    FinishedStep,
     Incarnation,
     JobId,
     Progress,
     Steps,
-    Token,
 )
 from duly.core.lifecycle import Event, State
 from duly.stores.faults import DataFault
@@ -132,16 +132,28 @@ class ModelSteps:
             entry = self._model.tables.entries.get(id)
             return Steps() if entry is None else Steps(dict(entry.steps), dict(entry.cursors))
 
-    def keep_step(self, token: Token, name: str, value: bytes) -> bool:
+    def keep_steps(self, incarnation: Incarnation, steps: Sequence[FinishedStep]) -> list[bool | None]:
+        for step in steps:
+            _encodable(step.name, f"a step of job {step.id}")
         with self._model.tables.lock:
-            entry = self._model.holder(token.incarnation, token.job, token.run)
-            if entry is not None:
-                entry.steps.setdefault(name, value)
-            return entry is not None
+            return [self._keep(incarnation, step) for step in steps]
+
+    def refuse_inside(self, *, thread: bool, searching: bool = False) -> None:
+        pass
+
+    def _keep(self, incarnation: Incarnation, step: FinishedStep) -> bool:
+        entry = self._model.holder(incarnation, step.id, step.run)
+        if entry is not None:
+            entry.steps.setdefault(step.name, step.value)
+        return entry is not None
 
 
 def _storable(end: Ended) -> None:
+    _encodable(f"{end.reason}{end.note}", f"the end of job {end.id}")
+
+
+def _encodable(text: str, what: str) -> None:
     try:
-        f"{end.reason}{end.note}".encode()
+        text.encode()
     except UnicodeEncodeError as error:
-        raise DataFault(f"the end of job {end.id} holds text that is no text: {error}") from error
+        raise DataFault(f"{what} holds text that is no text: {error}") from error

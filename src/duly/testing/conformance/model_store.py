@@ -237,6 +237,8 @@ class Silence:
     def idle(self, yes: bool) -> None:
         """Nothing rings."""
 
+    def found(self) -> None: ...
+
     def close(self) -> None:
         """Nothing was opened."""
 

@@ -1,7 +1,8 @@
 """Cases: what a job has done of itself. Finished steps and cursors are there for its next run, and only for that."""
 
-from duly.core.job import ClaimedJob, Cursor, Incarnation, JobId, Steps, Token
+from duly.core.job import ClaimedJob, Cursor, FinishedStep, Incarnation, JobId, Steps
 from duly.core.lifecycle import Event, State
+from duly.stores.faults import DataFault
 
 from .bench import DAY, HOUR, NO_SUCH_JOB, SECOND, Bench, ended
 from .expect import raises
@@ -10,7 +11,7 @@ from .expect import raises
 def _keep(
     bench: Bench, worker: Incarnation, job: ClaimedJob, name: str = "charge", value: bytes = b"1"
 ) -> bool:
-    return bench.store.steps.keep_step(Token(worker, job.id, job.run), name, value)
+    return bench.store.steps.keep_steps(worker, [FinishedStep(job.id, job.run, name, value)]) == [True]
 
 
 def _report(bench: Bench, worker: Incarnation, job: ClaimedJob, name: str, position: int) -> None:
@@ -54,18 +55,68 @@ def the_first_value_of_a_step_stays(bench: Bench) -> None:
     assert bench.store.steps.steps(id).finished == {"charge": b"1"}
 
 
+def steps_of_many_attempts_are_kept_in_one_call(bench: Bench) -> None:
+    worker, stranger = bench.worker(), bench.worker()
+    ids = bench.put_many(4)
+    claimed = bench.claim(worker, 4)
+    bench.end(worker, ended(claimed[1], Event.complete))
+    asked = [
+        FinishedStep(claimed[2].id, 1, "mail", b"3"),
+        FinishedStep(claimed[1].id, 1, "charge", b"2"),
+        FinishedStep(claimed[0].id, 1, "charge", b"1"),
+        FinishedStep(claimed[0].id, 2, "mail", b"1"),
+        FinishedStep(claimed[3].id, 1, "charge", b"4"),
+        FinishedStep(claimed[2].id, 1, "charge", b"5"),
+        FinishedStep(NO_SUCH_JOB, 1, "charge", b"6"),
+    ]
+
+    answers = bench.store.steps.keep_steps(worker, asked)
+
+    assert answers == [True, False, True, False, True, True, False]
+    assert bench.store.steps.keep_steps(stranger, asked) == [False] * len(asked)
+    assert bench.store.steps.keep_steps(worker, []) == []
+    assert [bench.store.steps.steps(id).finished for id in ids] == [
+        {"charge": b"1"},
+        {},
+        {"mail": b"3", "charge": b"5"},
+        {"charge": b"4"},
+    ]
+
+
+def of_two_values_of_a_step_in_one_call_the_first_stays(bench: Bench) -> None:
+    worker = bench.worker()
+    id = bench.put()
+    claimed = bench.claim_one(worker)
+    _report(bench, worker, claimed, "charge", 7)
+
+    answers = bench.store.steps.keep_steps(
+        worker, [FinishedStep(id, claimed.run, "charge", value) for value in (b"2", b"1", b"3")]
+    )
+
+    assert answers == [True, True, True]
+    assert bench.store.steps.steps(id) == Steps({"charge": b"2"}, {"charge": 7})
+
+
+def a_step_that_cannot_be_stored_leaves_none_of_its_call(bench: Bench) -> None:
+    worker = bench.worker()
+    first, second = bench.put_many(2)
+    bench.claim(worker, 2)
+    asked = [FinishedStep(first, 1, "charge", b"1"), FinishedStep(second, 1, "\ud800", b"2")]
+
+    with raises(DataFault):
+        bench.store.steps.keep_steps(worker, asked)
+
+    assert bench.store.steps.steps(first) == Steps()
+    assert bench.store.steps.keep_steps(worker, asked[:1]) == [True]
+
+
 def a_former_holder_keeps_no_step(bench: Bench) -> None:
     worker, stranger = bench.worker(), bench.worker()
     id = bench.put()
     claimed = bench.claim_one(worker)
     steps = bench.store.steps
-    for token in (
-        Token(stranger, id, 1),
-        Token(worker, id, 0),
-        Token(worker, id, 2),
-        Token(worker, NO_SUCH_JOB, 1),
-    ):
-        assert not steps.keep_step(token, "charge", b"1")
+    for holder, job, run in ((stranger, id, 1), (worker, id, 0), (worker, id, 2), (worker, NO_SUCH_JOB, 1)):
+        assert steps.keep_steps(holder, [FinishedStep(job, run, "charge", b"1")]) == [False]
     bench.reap(worker)
 
     assert not _keep(bench, worker, claimed)
@@ -74,7 +125,7 @@ def a_former_holder_keeps_no_step(bench: Bench) -> None:
     second = bench.claim_one(other, suspects=True)
     assert not second.has_steps
     assert not _keep(bench, worker, claimed)
-    assert not steps.keep_step(Token(other, id, 1), "charge", b"1")
+    assert steps.keep_steps(other, [FinishedStep(id, 1, "charge", b"1")]) == [False]
     assert steps.steps(id) == Steps()
     assert _keep(bench, other, second)
 

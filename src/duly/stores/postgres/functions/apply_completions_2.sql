@@ -2,7 +2,7 @@
 -- those whose same end an earlier call applied; NULL for none.
 -- Lock: the claimed rows by their deletion, in the order of their places; a deadlock is repeated by the caller. A row that an
 -- extension moves or another transaction ends between our snapshot and the deletion is missed: then the call fails as
--- repeatable, and its caller repeats it. Then settle_ends_1's.
+-- repeatable, and its caller repeats it. Then keys as free_unique_1, and settle_ends_1's, for those with follow-ups or versions.
 -- Index: claimed_id, wish_pkey. Differs: PostgreSQL only.
 create function {schema}.apply_completions_2(
     p_incarnation bigint, p_ids bigint[], p_elapsed float8[], p_results bytea[], p_wished boolean, p_now timestamptz
@@ -13,6 +13,7 @@ declare
     v_held bigint[];
     v_gone bigint;
     v_rich bigint[];
+    v_keyed bigint[];
     v_left int;
 begin
     with held as materialized (
@@ -37,13 +38,17 @@ begin
          -- Where one was missed nothing is told, so that the call fails as repeatable and not for a second end of that job.
          where (select count(*) from gone) = (select count(*) from held)
     )
-    select coalesce(array_agg(h.id), '{}'), array_agg(h.id) filter (where h.extras <> 0), (select count(*) from gone)
-      into v_held, v_rich, v_gone from held h;
+    select coalesce(array_agg(h.id), '{}'), array_agg(h.id) filter (where h.extras & 9 <> 0),
+           array_agg(h.id) filter (where h.extras & 13 = 4), (select count(*) from gone)
+      into v_held, v_rich, v_keyed, v_gone from held h;
     if v_gone < cardinality(v_held) then
         raise exception 'an attempt was extended or ended meanwhile' using errcode = '40001';
     end if;
     if p_wished then
         delete from wish where id = any(v_held);
+    end if;
+    if v_keyed is not null then
+        perform free_unique_1(v_keyed, true);
     end if;
     if v_rich is not null then
         perform settle_ends_1(v_rich, array_fill('completed'::text, array[cardinality(v_rich)]), true, p_now);

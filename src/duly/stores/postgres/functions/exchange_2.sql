@@ -130,7 +130,8 @@ begin
                 delete from ready where ctid = any(array(select p.tid from picked p))
             ), taken as materialized (
                 select p.*, j.queue_key, j.queue, j.task as task_name, j.tenant, j.tags, j.correlation_id, j.attempts, j.timeout,
-                       j.enqueued_at, j.extras, j.trigger, case when octet_length(j.args) <= 8192 then j.args end as args,
+                       j.enqueued_at, j.extras, j.unique_live, j.trigger,
+                       case when octet_length(j.args) <= 8192 then j.args end as args,
                        (v_known ->> p.task::text)::float8 * interval '1 second' as time_to_run,
                        case when p.expires_at <= v_now then 'expired'
                             when p.task = any(v_paused_tasks) then 'paused'
@@ -140,14 +141,16 @@ begin
                                 then 'stale' end as passed
                   from picked p cross join lateral (
                     select j.queue_key, j.queue, j.task, j.tenant, j.tags, j.correlation_id, j.attempts, j.timeout, j.enqueued_at,
-                           j.args, j.extras, j.unique_key, j.version, j.trigger
+                           j.args, j.extras, j.unique_key, j.unique_live, j.version, j.trigger
                       from job j where j.id = p.id offset 0) j
             ), running as (
                 insert into claimed (incarnation, id, queue, task, claimed_at, deadline, run, priority, failed, lost, interrupted,
                                      snoozed, expires_at, enqueued_at, queue_name, task_name, tenant, correlation_id, extras)
                 select p_incarnation, t.id, v_lane, t.task, v_now, v_now + coalesce(t.timeout, t.time_to_run), t.run, t.priority,
                        t.failed, t.lost, t.interrupted, t.snoozed, t.expires_at, t.enqueued_at, t.queue, t.task_name, t.tenant,
-                       t.correlation_id, t.extras
+                       t.correlation_id,
+                       -- A key of scope queued goes here and now, or is free and the sweep's: its end need not look for it.
+                       case when t.unique_live then t.extras else t.extras & ~4::smallint end
                   from taken t where t.passed is null
             ), parked as (
                 insert into blocked (id, task, queue, pos, since, cause, priority, run, failed, lost, interrupted, snoozed,
@@ -165,8 +168,9 @@ begin
                 delete from unique_key where ctid = any(array(
                     select x.tid from taken t cross join lateral (
                         select k.ctid as tid from unique_key k
-                         where k.id = t.id and (t.passed is not null or not k.live) for update skip locked) x
-                     where t.extras & 4 <> 0 and (t.passed is null or t.passed in ('expired', 'stale'))))
+                         where k.id = t.id for update skip locked) x
+                     where t.extras & 4 <> 0 and (t.passed is not null or not t.unique_live)
+                       and (t.passed is null or t.passed in ('expired', 'stale'))))
             )
             select null, v_place, t.id, t.run, t.priority, t.pos,
                    case when t.failed <> 0 or t.lost <> 0 or t.interrupted <> 0 or t.snoozed <> 0

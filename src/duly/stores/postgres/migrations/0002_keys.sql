@@ -188,7 +188,7 @@ create table {schema}.load_sample (
 -- include: functions/once_1.sql
 -- include: functions/unused_blobs_1.sql
 -- include: functions/steps_1.sql
--- include: functions/keep_step_1.sql
+-- include: functions/keep_steps_1.sql
 -- include: functions/schedules_1.sql
 -- include: functions/due_schedules_1.sql
 -- include: functions/fire_schedule_1.sql
@@ -337,4 +337,11 @@ create or replace function {schema}.redrive_1(
 language sql security definer
 set search_path = {schema}, pg_temp as $$
     select redrive_2(p_ids, p_by, p_reason, p_priority, p_now)
+$$;
+
+create or replace function {schema}.settle_cancel_1(p_ids bigint[], p_by text, p_reason text, p_now timestamptz)
+returns table (id bigint, running boolean)
+language sql security definer
+set search_path = {schema}, pg_temp as $$
+    select s.id, s.running from settle_cancel_2(p_ids, p_by, p_reason, p_now) s
 $$;

@@ -1,5 +1,6 @@
 -- Record jobs as completed in their first run, as far as the incarnation holds them and they have neither follow-ups nor
--- versions; rich: those with unique keys (4) or blobs (16), or those without. This insertion is the fence.
+-- versions (other extras are 4, a unique key, and 16, blobs); live: those that hold their key until they end, or the others,
+-- whose claim has freed it. This insertion is the fence.
 -- ended: {id: "started_at result"}, either may be empty. Lock: the write lock. Index: claimed and job by primary key.
 -- Differs: PostgreSQL does it with all kinds of ends.
 insert into {prefix}_finished (
@@ -12,4 +13,4 @@ select j.id, j.queue, c.queue, j.task, j.tenant, 'completed', c.run, 0, 0, 0, 0,
 from json_each(:ended) as ended
 cross join {prefix}_claimed as c on c.incarnation = :incarnation and c.id = cast(ended.key as integer)
 cross join {prefix}_job as j on j.id = c.id
-where c.run = 1 and j.extras & ~20 = 0 and (j.extras <> 0) = :rich
+where c.run = 1 and j.extras & ~20 = 0 and (j.unique_live is 1) = :live
