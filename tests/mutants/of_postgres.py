@@ -52,7 +52,7 @@ MUTANTS = [
         "where (select count(*) from gone) = (select count(*) from held)",
         "where true",
         "a completion that another call has made meanwhile is acknowledged",
-        ("racing",),
+        tests=("tests/stores/postgres/test_races.py",),
     ),
     Mutant(
         FUNCTIONS + "apply_ends_2.sql",

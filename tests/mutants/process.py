@@ -16,8 +16,8 @@ LOADED: Final = [
 """Loaded once, before the forks. Nothing of duly may be here."""
 
 
-def hunt_there(source: Path, output: Path, core_tests: Sequence[str], arguments: Sequence[str]) -> None:
-    """Run pytest on `core_tests`, or tests.mutants.hunt with `arguments`, on the package in `source`."""
+def hunt_there(source: Path, output: Path, tests: Sequence[str], arguments: Sequence[str]) -> None:
+    """Run pytest on `tests`, or tests.mutants.hunt with `arguments`, on the package in `source`."""
     assert "duly" not in sys.modules, "the mutant came too late"
     with output.open("w") as file:
         os.dup2(file.fileno(), 1)
@@ -26,7 +26,7 @@ def hunt_there(source: Path, output: Path, core_tests: Sequence[str], arguments:
     sys.dont_write_bytecode = True
     sys.path[:0] = [str(source), str(ROOT)]
     os.environ["PYTHONPATH"] = str(source)
-    if core_tests:
+    if tests:
         import pytest
 
         sys.exit(
@@ -39,7 +39,7 @@ def hunt_there(source: Path, output: Path, core_tests: Sequence[str], arguments:
                     "--assert=plain",
                     "-p",
                     "no:cacheprovider",
-                    *core_tests,
+                    *tests,
                 ]
             )
         )

@@ -21,14 +21,14 @@ POISON = 3
 MINUTE = timedelta(minutes=1)
 
 
-def waits_for_lock(connection: psycopg.Connection[tuple[int]], of: str) -> bool:
-    """Whether some session of this database waits for a lock while it runs a statement that names `of`."""
+def waits_for_lock(connection: psycopg.Connection[tuple[int]], of: str, by: int = 1) -> bool:
+    """Whether as many sessions of this database as `by` wait for a lock while they run a statement that names `of`."""
     row = connection.execute(
         "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' "
         "and query like %s",
         (f"%{of}%",),
     ).fetchone()
-    return row is not None and row[0] > 0
+    return row is not None and row[0] >= by
 
 
 def test_a_claim_that_commits_between_the_reapers_two_looks_is_taken_back(
@@ -129,6 +129,31 @@ def test_an_end_beside_an_extension_of_the_same_attempt_is_applied(store: Postgr
         ending.join()
 
     assert acked == [{(job.id, job.run)}]
+    assert states(store, [job.id]) == [State.completed]
+
+
+def test_a_completion_that_another_call_makes_meanwhile_is_acknowledged(
+    store: PostgresStore, url: str
+) -> None:
+    me = worker(store)
+    put(store)
+    (job,) = claim(store, me)
+    acked: list[object] = []
+    with psycopg.connect(url) as gate, psycopg.connect(url, autocommit=True) as watcher:
+        # Both have chosen the row before one of them may delete it.
+        gate.execute("select from duly.claimed for update")
+        ends = [
+            threading.Thread(target=lambda: acked.append(store.jobs.exchange(me, [ended(job)], None).acked))
+            for _ in range(2)
+        ]
+        for end in ends:
+            end.start()
+        wait_until(lambda: waits_for_lock(watcher, "exchange_2", by=2), what="both stand at the row")
+        gate.rollback()
+        for end in ends:
+            end.join()
+
+    assert acked == [{(job.id, job.run)}] * 2
     assert states(store, [job.id]) == [State.completed]
 
 
