@@ -123,7 +123,9 @@ turns = jobs.queue(
 )
 
 
-@jobs.task(queue=turns, uses=[smtp], tenant="{tenant}", ordering_key="account:{account}", max_running=3, rate="5/s")
+@jobs.task(
+    queue=turns, uses=[smtp], tenant="{tenant}", ordering_key="account:{account}", max_running=3, rate="5/s"
+)
 async def bounded(job: Job, tenant: str, account: Annotated[int, PerKey(max_running=1)]) -> None:
     async with job.lock("ledger"), smtp:
         assert_type(await smtp.ahold("30s", "429"), datetime)

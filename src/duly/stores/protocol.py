@@ -12,18 +12,6 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from duly.core.batch import BatchAct
-from duly.core.bounds import Fill
-from duly.core.control import (
-    BreakerState,
-    Calls,
-    KeyRecord,
-    LimitRecord,
-    Override,
-    OverrideKind,
-    Permit,
-    Refusal,
-    TenantPlan,
-)
 from duly.core.filters import Filter
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import (
@@ -48,6 +36,7 @@ from duly.core.lifecycle import Event, State
 from duly.core.registration import Registration, Schedule, ScheduleRecord
 from duly.core.share import DatabaseLoad
 from duly.stores.batches import BatchStore
+from duly.stores.control import ControlStore, PressingStore
 from duly.stores.facts import FactStore
 from duly.stores.records import (
     Capabilities,
@@ -173,62 +162,6 @@ class ScheduleStore(Protocol):
         """`next_at` is the first due time from now: what was due meanwhile does not fire."""
 
     def remove(self, name: str, by: str, reason: str) -> bool: ...
-
-
-class ControlStore(Protocol):
-    """What bounds jobs beside their place in a queue. Limits of jobs are taken by claims and given back by ends."""
-
-    def acquire(self, names: Sequence[str], holder: Token | None, ttl: timedelta | None) -> Permit | Refusal:
-        """Take these limits (instance names; a lock is one of 1), all or none. A permit of a `holder` ends with its
-        attempt (LeaseLost when that is not live), one without after `ttl`. Never waits."""
-
-    def release(self, permit: Permit) -> bool:
-        """False when it has run out or was given back before; whoever waits behind it is let go on."""
-
-    def observe(self, calls: Sequence[Calls]) -> list[LimitRecord]:
-        """Count calls of resources with a breaker; those whose breaker changed."""
-
-    def hold(self, name: str, wait: timedelta, by: str, reason: str) -> datetime:
-        """Nothing that takes this limit starts for so long; until when (an earlier, longer hold stays)."""
-
-    def set_breaker(self, name: str, state: BreakerState | None, by: str, reason: str) -> bool:
-        """By hand; None: by its own counts again. False when there is no such breaker."""
-
-    def limits(self, names: Sequence[str] | None = None, most: int = 1000) -> list[LimitRecord]:
-        """Those named, else those with a policy or in use."""
-
-    def override(
-        self,
-        target: str,
-        kind: OverrideKind,
-        value: Mapping[str, object],
-        lasting: timedelta | None,
-        by: str,
-        reason: str,
-    ) -> Override: ...
-
-    def lift(self, id: int, by: str, reason: str) -> bool: ...
-
-    def overrides(self) -> list[Override]:
-        """Those in force, newest first."""
-
-    def set_plan(self, plan: TenantPlan, by: str, reason: str) -> None: ...
-
-    def plans(self) -> list[TenantPlan]: ...
-
-    def keys(self, queue: str | None = None, most: int = 100) -> list[KeyRecord]:
-        """Ordering keys with work, those with the most waiting first."""
-
-    def resume_key(self, queue: str, tenant: str, key: str, by: str, reason: str) -> bool:
-        """Go on with the next job of a paused key, or of one whose head is dead. False when it does not wait."""
-
-
-class PressingStore(Protocol):
-    """How full queues are: what producers ask before they bring more."""
-
-    def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
-        """Of each queue its ready jobs, counted to one more than given, at most a second old; one that another caller
-        is counting for the first time may be missing. Waits for nobody."""
 
 
 class LeaseStore(Protocol):
@@ -479,6 +412,7 @@ __all__ = [
     "BatchStore",
     "Capabilities",
     "Clock",
+    "ControlStore",
     "DeadGroup",
     "ErrorRecord",
     "Event",

@@ -6,7 +6,6 @@ Mutable and shared by the slot that runs it, the watch and the pump; each field 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Iterable
-from contextvars import copy_context
 from datetime import timedelta
 from enum import IntEnum
 from typing import Any, Final, Literal, Protocol

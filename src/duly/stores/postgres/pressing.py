@@ -9,7 +9,7 @@ from duly.stores.postgres.database import Database
 
 
 class PostgresPressing:
-    """See duly.stores.protocol.PressingStore."""
+    """See duly.stores.control.PressingStore."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

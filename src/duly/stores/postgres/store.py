@@ -17,6 +17,7 @@ from duly.core.lifecycle import State
 from duly.stores.batches import BatchStore
 from duly.stores.connections import ambient
 from duly.stores.connections.postgres import CallersConnection, Identity
+from duly.stores.control import ControlStore, PressingStore
 from duly.stores.postgres import arrays, calls, translation
 from duly.stores.postgres.batching import PostgresBatches
 from duly.stores.postgres.calls import Call
@@ -36,14 +37,12 @@ from duly.stores.postgres.statements import migrations, statement
 from duly.stores.postgres.upkeep import PostgresUpkeep
 from duly.stores.protocol import (
     Clock,
-    ControlStore,
     InspectionStore,
     JobStore,
     KeyStore,
     LeaseStore,
     Listener,
     OperatorStore,
-    PressingStore,
     ScheduleStore,
     SchemaStore,
     StepStore,

@@ -31,7 +31,7 @@ _SECOND = 1_000_000
 
 
 class SQLiteControl:
-    """See duly.stores.protocol.ControlStore."""
+    """See duly.stores.control.ControlStore."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

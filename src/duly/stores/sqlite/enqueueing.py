@@ -247,7 +247,9 @@ def _store_plain(session: Session, job: NewJob) -> Stored:
     expires_at = None if job.expires is None else now + span(job.expires)
     session.one("insert_job", _job_row(id, job, expires_at, now))
     lane, task = lane_of(job.queue, False), task_key(job.task)
-    session.one("insert_ready", (lane, job.priority, id, id, task, 0, 0, 0, 0, 0, expires_at, now, _lane_tenant(job)))
+    session.one(
+        "insert_ready", (lane, job.priority, id, id, task, 0, 0, 0, 0, 0, expires_at, now, _lane_tenant(job))
+    )
     session.rings = True
     return Stored(JobId(id), _CREATED)
 

@@ -19,7 +19,7 @@ _CHUNK: Final = 500
 
 
 class SQLitePressing:
-    """See duly.stores.protocol.PressingStore. Counts in each call, which takes no lock that writers wait for."""
+    """See duly.stores.control.PressingStore. Counts in each call, which takes no lock that writers wait for."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -14,15 +14,14 @@ from duly.core.batch import BatchAct
 from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
 from duly.core.lifecycle import State
 from duly.stores.batches import BatchStore
+from duly.stores.control import ControlStore, PressingStore
 from duly.stores.protocol import (
     Clock,
-    ControlStore,
     InspectionStore,
     JobStore,
     KeyStore,
     LeaseStore,
     OperatorStore,
-    PressingStore,
     ScheduleStore,
     SchemaStore,
     StepStore,
