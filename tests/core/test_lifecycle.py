@@ -9,7 +9,7 @@ PAIRS = [(state, event) for state in (None, *State) for event in Event]
 # Written out by hand from the table of the design: who may leave each state, and how.
 LEAVES = {
     None: {"enqueue"},
-    "ready": {"claim", "park", "skip", "cancel", "run_now", "run_at", "reprioritise"},
+    "ready": {"claim", "park", "skip", "cancel", "shed", "run_now", "run_at", "reprioritise"},
     "scheduled": {"promote", "skip", "cancel", "run_now", "run_at", "reprioritise"},
     "blocked": {"unblock", "skip", "cancel", "abandon", "reprioritise"},
     "running": {"complete", "fail", "snooze", "skip", "bury", "interrupt", "lose", "cancel"},

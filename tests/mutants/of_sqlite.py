@@ -127,8 +127,8 @@ FENCES = [
     ),
     Mutant(
         STORE + "enqueueing.py",
-        "        _check_holders(session, jobs)\n",
-        "        pass\n",
+        "    _check_holders(session, jobs)\n    batches",
+        "    batches",
         "an enqueue of a former holder is refused",
         ("enqueueing",),
     ),

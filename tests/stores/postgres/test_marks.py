@@ -2,6 +2,7 @@
 
 import random
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import psycopg
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duly.core.ageing import aged
 from duly.core.job import JobId, NewJob
 from duly.stores.postgres import marks
 from duly.stores.postgres.database import Database
@@ -102,16 +104,20 @@ def test_jobs_come_in_exact_order_while_a_snapshot_is_pinned(store: PostgresStor
     numbers = random.Random(7)
     me = worker(store)
     waiting: list[tuple[int, JobId]] = []
+    given_out = 0
     with psycopg.connect(url) as pin:
         pin.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         pin.execute("select 1 from duly.ready")
         for _ in range(60):
             for priority in (1, 50, 100, 100, numbers.randrange(200)):
                 waiting += [(priority, id) for id in put(store, numbers.randrange(40), priority=priority)]
-            jobs = claim(store, me, numbers.randrange(1, 150))
-            waiting.sort()
-            expected, waiting = waiting[: len(jobs)], waiting[len(jobs) :]
-            assert [(job.priority, job.id) for job in jobs] == expected
+            wanted = numbers.randrange(1, 150)
+            jobs = claim(store, me, wanted)
+            oldest = sorted(sorted(waiting, key=itemgetter(1))[: aged(given_out, wanted)])
+            urgent = sorted(set(waiting) - set(oldest))[: wanted - len(oldest)]
+            assert [(job.priority, job.id) for job in jobs] == oldest + urgent
+            waiting = sorted(set(waiting) - {*oldest, *urgent})
+            given_out += len(jobs)
             store.jobs.exchange(me, [ended(job) for job in jobs], None)
 
 
