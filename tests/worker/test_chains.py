@@ -19,8 +19,9 @@ from duly.worker.pump import BEHIND
 from duly.worker.run import handed_back, returned
 from duly.worker.watch import Watch
 from tests.worker.doubles import Acts, Clock, a_mixed_app, a_plan, an_app, an_attempt, cards, ids
+from tests.worker.pump_bench import Bench
 from tests.worker.test_fetch import finish
-from tests.worker.test_pump import Bench, bench
+from tests.worker.test_pump import bench
 
 __all__ = ["bench"]
 

@@ -15,51 +15,17 @@ from duly.client.job import LocalPort
 from duly.client.steps import StepNotKept
 from duly.core.decide import completed, interrupted
 from duly.core.errors import StoreUnreachable
-from duly.core.job import Steps
 from duly.core.lifecycle import State
-from duly.worker.attempt import Attempt
-from duly.worker.card import Card
 from duly.worker.messages import StepKept
 from duly.worker.run import handle_of, raised, stopped
-from tests.worker.doubles import Desk, an_app, an_attempt, cards
+from tests.worker.doubles import an_attempt
+from tests.worker.steps_rig import Rig
 
 
 @dataclasses.dataclass
 class Receipt:
     number: int
     lines: tuple[str, ...] = ()
-
-
-class Rig:
-    """One attempt after the other of one job; the desk keeps what they write."""
-
-    def __init__(self) -> None:
-        self.desk = Desk()
-        self.card: Card = cards(an_app())["on_loop"]
-        self.ran: list[object] = []
-        self.attempt = self._begun(1)
-        self.job: Job = handle_of(self.attempt)
-
-    def again(self) -> Job:
-        """The next attempt, with what the earlier ones left."""
-        self.attempt = self._begun(self.attempt.job.run + 1)
-        self.attempt.left = Steps(dict(self.desk.steps), dict(self.desk.cursors))
-        self.job = handle_of(self.attempt)
-        return self.job
-
-    def does(self, value: Any) -> Callable[[], Any]:
-        """A function that notes its run."""
-
-        def act() -> Any:
-            self.ran.append(value)
-            return value
-
-        return act
-
-    def _begun(self, run: int) -> Attempt:
-        attempt = an_attempt(self.card, desk=self.desk, run=run)
-        attempt.begin(attempt.now())
-        return attempt
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from duly.stores.postgres.store import PostgresStore
 from duly.testing.clock import FakeClock
 from tests.stores.postgres.acts import claim, ended, put, states, worker
 from tests.stores.postgres.conftest import Open
-from tests.stores.postgres.test_keys import another, job, owed, repeated, sweep_until
+from tests.stores.postgres.test_keys import another, job, repeated
+from tests.stores.postgres.test_owed import owed, sweep_until
 
 DUE = datetime(2030, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

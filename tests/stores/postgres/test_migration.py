@@ -22,7 +22,7 @@ from duly.stores.postgres.store import PostgresStore
 from tests.services import PostgresServer
 from tests.stores.postgres.acts import MINUTE, claim, ended, put, request, states, worker
 from tests.stores.postgres.conftest import Open
-from tests.stores.postgres.test_keys import sweep_until
+from tests.stores.postgres.test_owed import sweep_until
 
 # The call of the previous release, as its file had it.
 EXCHANGE_1 = b"""
