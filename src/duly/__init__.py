@@ -26,6 +26,7 @@ from duly.core.errors import (
     MigrationNeeded,
     NotFound,
     PayloadError,
+    QueueFull,
     StoreUnreachable,
     UsageError,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "PayloadError",
     "PerKey",
     "Queue",
+    "QueueFull",
     "Resource",
     "ResultTimeout",
     "Retry",

@@ -289,7 +289,7 @@ def test_a_wrong_option_says_what_to_write(jobs: App, options: dict[str, Any], t
         handler.using(**options)
 
 
-@pytest.mark.parametrize("option", ["batch", "strict"])
+@pytest.mark.parametrize("option", ["batch", "countdown"])
 def test_an_option_that_is_not_built_is_not_accepted(jobs: App, option: str) -> None:
     @jobs.task
     def handler() -> None: ...

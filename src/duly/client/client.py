@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import os
 import threading
 import weakref
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 from duly.client.blobs import BlobFolder, home_of
 from duly.client.blocking import be_strict, refuse_blocking
+from duly.client.pressing import Pressing
 from duly.client.registry import Registry
 from duly.client.settings import Settings, resolve, without_password
 from duly.core.backoff import Backoff
@@ -27,9 +29,13 @@ from duly.stores.connections import ambient
 from duly.stores.faults import DataFault, Transient
 from duly.stores.open import open_store
 from duly.stores.protocol import Clock, Store
+from duly.telemetry.events import Happening
+from duly.telemetry.hub import weight
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+log: Final = logging.getLogger("duly.client")
 
 _everyone: Final[weakref.WeakSet[Client]] = weakref.WeakSet()
 
@@ -37,8 +43,9 @@ _everyone: Final[weakref.WeakSet[Client]] = weakref.WeakSet()
 class _Handles:
     """What one process has open. Threads start and the store connects at the first call of each."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, pressing: Pressing) -> None:
         self.store: Store | None = None
+        self.pressing = pressing
         self.threads = ThreadPoolExecutor(threads, thread_name_prefix="duly-client")
 
 
@@ -60,6 +67,8 @@ class Client:
         self.backoff = backoff
         self.clock = clock
         self.provider: Callable[[], Any] | None = None
+        self.tell: Callable[[Happening], None] = _log
+        """Where events of producers go; a worker has them among its own."""
         self._code: MutableMapping[str, object] = ChainMap(dict(code))
         self._settings: Settings | None = None
         self._handles: _Handles | None = None
@@ -123,6 +132,12 @@ class Client:
             return opened.store
 
     @property
+    def pressing(self) -> Pressing:
+        """How full the queues of this store are, as this process knows. Asks nothing by itself."""
+        handles = self._handles
+        return self._ready().pressing if handles is None else handles.pressing
+
+    @property
     def is_open(self) -> bool:
         return self._handles is not None and self._handles.store is not None
 
@@ -166,6 +181,10 @@ class Client:
         work = partial(context.run, self.call, act, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._ready().threads, work)
 
+    def beside_caller(self, act: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Do I/O in a thread of this client, whose transactions the caller's are not."""
+        return self._ready().threads.submit(act, *args, **kwargs)
+
     @contextmanager
     def reaching(self) -> Iterator[None]:
         """Translate the faults of the store boundary."""
@@ -184,6 +203,9 @@ class Client:
         )
         return StoreUnreachable(f"{without_password(self.settings.url)}: {fault}.{unknown}")
 
+    def _tell(self, event: Happening) -> None:
+        self.tell(event)
+
     def _home_of_blobs(self) -> str:
         url = self.settings.url
         if url.startswith("memory:"):
@@ -194,7 +216,8 @@ class Client:
     def _ready(self) -> _Handles:
         with self._lock:
             if self._handles is None:
-                self._handles = _Handles(self.settings.pool)
+                pressing = Pressing(self.registry, lambda: self.store.pressing, self._tell)
+                self._handles = _Handles(self.settings.pool, pressing)
             return self._handles
 
     def _open(self) -> Store:
@@ -226,6 +249,10 @@ class Client:
             self._inherited.append(self._handles)
             self._handles = None
         self._lock = threading.RLock()
+
+
+def _log(event: Happening) -> None:
+    log.log(weight(event.level), "%s", event.sentence())
 
 
 def _renew_all() -> None:

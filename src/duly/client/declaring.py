@@ -21,9 +21,10 @@ from duly.client.task import Task, TaskDecorator
 from duly.client.template import read_template
 from duly.client.unique import UniqueTemplate
 from duly.core.backoff import Backoff
+from duly.core.bounds import read_bound, read_importance
 from duly.core.classify import Rule, check_rules
-from duly.core.control import Ordering, check_ordering, read_cap, read_rate, read_share
-from duly.core.defaults import PRIORITY, QUEUE
+from duly.core.control import Ordering, WhenFull, check_ordering, read_cap, read_rate, read_share
+from duly.core.defaults import IMPORTANCE, PRIORITY, QUEUE
 from duly.core.durations import Duration, parse_duration
 from duly.core.errors import NotFound, UsageError
 from duly.core.keys import Unique
@@ -50,6 +51,10 @@ class Declaring:
         keep: Duration | None = None,
         keep_dead: Duration | None = None,
         wait_target: Duration | None = None,
+        max_depth: int | None = None,
+        max_age: Duration | None = None,
+        when_full: WhenFull = "reject",
+        importance: int = IMPORTANCE,
         max_running: int | None = None,
         rate: str | None = None,
         fair: bool = False,
@@ -68,6 +73,13 @@ class Declaring:
             keep: how long finished jobs are kept; "24h" unless DULY_KEEP says otherwise.
             keep_dead: how long dead letters are kept; "30d" unless DULY_KEEP_DEAD says otherwise.
             wait_target: how soon its jobs should start, as "30s".
+            max_depth: how many jobs may be ready, to the arrivals of one second; jobs that are due later, blocked or
+                running do not count.
+            max_age: how long its oldest ready job may have waited.
+            when_full: what a producer meets then: "reject" is QueueFull, "slow" a wait of up to a second in each
+                enqueue, "shed" nothing, and the least urgent jobs are shed instead. In a caller's transaction jobs are
+                stored whatever it says, with `over_limit`, unless `using(strict=True)`.
+            importance: lower is more important; the least important give way first when the store is full.
             max_running: how many of its jobs may run at once, in the whole fleet.
             rate: how often its jobs may start, in the whole fleet, as "600/min" or "100/s burst 20"; without a burst,
                 as many at once as one second allows.
@@ -101,6 +113,8 @@ class Declaring:
             serialise=serialise,
             reserve=0.0 if reserve is None else read_share(reserve, "reserve"),
             dead_breaker=None if dead_breaker is None else dead_breaker.policy,
+            bound=read_bound(max_depth, max_age, when_full),
+            importance=read_importance(importance),
         ).checked()
         self.client.registry.add_queue(queue)
         return queue

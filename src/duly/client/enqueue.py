@@ -19,11 +19,13 @@ from duly.client.draft import Draft
 from duly.client.encoding import anew_job, new_job
 from duly.client.enqueued import Enqueued
 from duly.client.job import current
+from duly.client.pressing import FREE, Verdict, apress, press
 from duly.client.provider import connection_for
 from duly.client.settings import without_password
 from duly.core.defaults import ENQUEUE_BATCH
 from duly.core.errors import DulyError, KeyReused, PayloadError, StoreUnreachable, UsageError
 from duly.core.job import NewJob, Stored
+from duly.core.lifecycle import Outcome
 from duly.stores.faults import Transient
 from duly.stores.room import room_of
 
@@ -45,11 +47,16 @@ def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
         client.refuse_blocking(f"{name}.enqueue()", f"await {name}.aenqueue()")
     connection = connection_for(client, draft.options.connection)
     job = new_job(draft, current.get())
+    verdict = FREE
+    if not client.pressing.idle:
+        verdict = press(client, [job], _strict([draft], [job]), joined=connection is not None)
+        if verdict.pause:
+            time.sleep(verdict.pause)
     try:
         stored = client.call(_store, client, connection, [job])
     except KeyReused as error:
         raise _named([draft], error) from None
-    return _answer(client, draft, job, stored[0])
+    return _answer(client, draft, job, stored[0], verdict)
 
 
 async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
@@ -57,11 +64,16 @@ async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
     client = draft.client
     connection = connection_for(client, draft.options.connection)
     job = await anew_job(draft, current.get())
+    verdict = FREE
+    if not client.pressing.idle:
+        verdict = await apress(client, [job], _strict([draft], [job]), joined=connection is not None)
+        if verdict.pause:
+            await asyncio.sleep(verdict.pause)
     try:
         stored = await _astore(client, connection, [job])
     except KeyReused as error:
         raise _named([draft], error) from None
-    return _answer(client, draft, job, stored[0])
+    return _answer(client, draft, job, stored[0], verdict)
 
 
 def enqueue_many(
@@ -82,11 +94,16 @@ def enqueue_many(
     if not jobs:
         return []
     connection = connection_for(client, connection)
+    verdict = FREE
+    if not client.pressing.idle:
+        verdict = press(client, jobs, _strict(kept, jobs), joined=connection is not None)
+        if verdict.pause:
+            time.sleep(verdict.pause)
     try:
         stored = client.call(_store, client, connection, jobs)
     except KeyReused as error:
         raise _named(kept, error) from None
-    return _answers(client, kept, jobs, stored)
+    return _answers(client, kept, jobs, stored, verdict)
 
 
 async def aenqueue_many(
@@ -107,11 +124,16 @@ async def aenqueue_many(
     if not jobs:
         return []
     connection = connection_for(client, connection)
+    verdict = FREE
+    if not client.pressing.idle:
+        verdict = await apress(client, jobs, _strict(kept, jobs), joined=connection is not None)
+        if verdict.pause:
+            await asyncio.sleep(verdict.pause)
     try:
         stored = await _astore(client, connection, jobs)
     except KeyReused as error:
         raise _named(kept, error) from None
-    return _answers(client, kept, jobs, stored)
+    return _answers(client, kept, jobs, stored, verdict)
 
 
 def _joined(job: NewJob, batch: int | None) -> NewJob:
@@ -198,14 +220,21 @@ def _at(position: int, error: DulyError) -> DulyError:
     return PayloadError(text, path=error.path) if isinstance(error, PayloadError) else type(error)(text)
 
 
+def _strict(drafts: Sequence[Draft[Any]], jobs: Sequence[NewJob]) -> frozenset[str]:
+    return frozenset(job.queue for draft, job in zip(drafts, jobs, strict=True) if draft.options.strict)
+
+
 def _answers(
-    client: Client, drafts: list[Draft[T]], jobs: list[NewJob], stored: list[Stored]
+    client: Client, drafts: list[Draft[T]], jobs: list[NewJob], stored: list[Stored], verdict: Verdict
 ) -> list[Enqueued[T]]:
     return [
-        Enqueued(client, draft.declaration.handler, one, queue=job.queue, task=job.task)
+        _answer(client, draft, job, one, verdict)
         for draft, job, one in zip(drafts, jobs, stored, strict=True)
     ]
 
 
-def _answer(client: Client, draft: Draft[T], job: NewJob, stored: Stored) -> Enqueued[T]:
-    return Enqueued(client, draft.declaration.handler, stored, queue=job.queue, task=job.task)
+def _answer(client: Client, draft: Draft[T], job: NewJob, stored: Stored, verdict: Verdict) -> Enqueued[T]:
+    over = bool(verdict.over) and job.queue in verdict.over and stored.outcome is Outcome.created
+    return Enqueued(
+        client, draft.declaration.handler, stored, queue=job.queue, task=job.task, over_limit=over
+    )

@@ -31,9 +31,18 @@ LONGEST_PAUSE: Final = 0.5
 class Enqueued(Generic[T_co]):
     """A stored job of a task that returns T_co (for an async task, the coroutine it returns)."""
 
-    __slots__ = ("_client", "_handler", "_pending", "id", "outcome", "queue", "run_at", "task")
+    __slots__ = ("_client", "_handler", "_pending", "id", "outcome", "over_limit", "queue", "run_at", "task")
 
-    def __init__(self, client: Client, handler: Handler, stored: Stored, *, queue: str, task: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        handler: Handler,
+        stored: Stored,
+        *,
+        queue: str,
+        task: str,
+        over_limit: bool = False,
+    ) -> None:
         self._client = client
         self._handler = handler
         self._pending = stored.pending
@@ -43,6 +52,9 @@ class Enqueued(Generic[T_co]):
         """When it is due; None: at once."""
         self.queue = queue
         self.task = task
+        self.over_limit = over_limit
+        """Whether its queue was full, and the job was stored nevertheless: in a transaction of yours, after a wait, or
+        because the queue sheds others."""
 
     @property
     def pending(self) -> bool:

@@ -48,6 +48,8 @@ class Options(Struct, frozen=True, kw_only=True):
     version: int | None = None
     then: tuple[Draft[Any], ...] | None = None
     on_dead: tuple[Draft[Any], ...] | None = None
+    strict: bool | None = None
+    """Rather QueueFull than a job above its queue's bound."""
     client: Client | None = None
     """Another store than the task's App has."""
 
@@ -87,9 +89,12 @@ def read_options(
     version: int | None,
     then: tuple[Draft[Any], ...] | None,
     on_dead: tuple[Draft[Any], ...] | None,
+    strict: bool | None,
     client: Client | None,
 ) -> Options:
     """Check what a caller wrote. UsageError with the text to write instead."""
+    if strict is not None and not isinstance(strict, bool):
+        raise UsageError(f"strict={strict!r:.60} is True or False")
     if delay is not None and run_at is not None:
         raise UsageError("delay and run_at say two things; give one of them")
     return Options(
@@ -110,6 +115,7 @@ def read_options(
         version=None if version is None else _version(version),
         then=then,
         on_dead=on_dead,
+        strict=strict,
         client=client,
     )
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from duly.core.bounds import Bound
 from duly.core.control import Ordering, Rate
 from duly.core.dead_breaker import DeadBreakerPolicy
+from duly.core.defaults import IMPORTANCE
 from duly.core.durations import format_duration
 from duly.core.errors import UsageError
 
@@ -45,6 +47,11 @@ class Queue:
 
     dead_breaker: DeadBreakerPolicy | None = None
     """When it stops itself, because its jobs die."""
+
+    bound: Bound | None = None
+    """How much it may hold, and what producers meet when it is full; None: as much as comes."""
+    importance: int = IMPORTANCE
+    """Lower is more important."""
 
     def checked(self) -> Queue:
         """This, if its parts fit together. UsageError with what to write else."""

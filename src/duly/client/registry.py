@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from duly.core.bounds import Bound
 from duly.core.defaults import QUEUE
 from duly.core.errors import UsageError
 
@@ -24,6 +25,8 @@ class Registry:
 
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}
+        self.bounds: dict[str, Bound] = {}
+        """Of the queues that have one."""
         self.tasks: dict[str, Task[..., Any]] = {}
         self.schedules: dict[str, Declared] = {}
         self.resources: dict[str, Resource] = {}
@@ -35,6 +38,8 @@ class Registry:
                 f"the queue {queue.name!r} is declared twice with different options; declare it once and import it"
             )
         self.queues[queue.name] = queue
+        if queue.bound is not None:
+            self.bounds[queue.name] = queue.bound
 
     def add_task(self, task: Task[..., Any]) -> None:
         """UsageError, with both places, when the name stands for another function already."""

@@ -83,7 +83,8 @@ class Task(Generic[P, T]):
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued[T]:
         """Store a job that runs this function later: - -> ready, or scheduled when due later; blocks.
 
-        Without a connection it is committed on return. PayloadError when an argument cannot be stored.
+        Without a connection it is committed on return. PayloadError when an argument cannot be stored; QueueFull when
+        its queue is full and rejects, and it is in no transaction of yours.
         """
         return enqueue_one(self.draft(*args, **kwargs))
 
@@ -115,6 +116,7 @@ class Task(Generic[P, T]):
         tags: Iterable[str] | None = None,
         then: Iterable[Draft[Any]] | None = None,
         on_dead: Iterable[Draft[Any]] | None = None,
+        strict: bool | None = None,
         app: HasClient | None = None,
     ) -> Self:
         """This task with other options for its next jobs; several calls merge, the last one wins.
@@ -140,6 +142,8 @@ class Task(Generic[P, T]):
             tags: words to find it by.
             then: drafts to store in the transaction that completes it; RESULT in their arguments becomes its result.
             on_dead: drafts to store in the transaction in which it goes dead.
+            strict: rather QueueFull than a job above the bound of its queue, also in the caller's transaction, which
+                it leaves as it was.
             app: store it there instead, as `jobs.at(url)`.
 
         """
@@ -161,6 +165,7 @@ class Task(Generic[P, T]):
             version=version,
             then=None if then is None else read_follow_ups(then, "then"),
             on_dead=None if on_dead is None else read_follow_ups(on_dead, "on_dead"),
+            strict=strict,
             client=None if app is None else self._other(app),
         )
         # As copy.copy() does, in a fifth of the time.

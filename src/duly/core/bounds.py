@@ -3,20 +3,25 @@
 Pure numbers in, numbers and words out; knows no store and no clock.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from duly.core.control import WhenFull
-from duly.core.durations import format_duration
+from duly.core.durations import Duration, format_duration, parse_duration
+from duly.core.errors import UsageError
 
 SAMPLE_AGE: Final = timedelta(seconds=1)
 """A sample of a queue is used for so long: a bound is exact but for the arrivals of that time."""
 SHORTEST_WAIT: Final = SAMPLE_AGE
 LONGEST_WAIT: Final = timedelta(minutes=1)
-LONGEST_PACE: Final = timedelta(seconds=2)
+LONGEST_PACE: Final = timedelta(seconds=1)
 """A producer that is slowed waits no longer in one call."""
+MOST_DEPTH: Final = 1_000_000_000
+COUNTED_FOR_AGE: Final = 10_000
+"""Without a depth the oldest job is looked for among so many of the first."""
 
 
 class Bound(Struct, frozen=True):
@@ -25,6 +30,11 @@ class Bound(Struct, frozen=True):
     max_depth: int | None = None
     max_age: timedelta | None = None
     when_full: WhenFull = "reject"
+
+    @property
+    def count_to(self) -> int:
+        """How many ready jobs have to be counted."""
+        return COUNTED_FOR_AGE if self.max_depth is None else self.max_depth
 
 
 class Fill(Struct, frozen=True):
@@ -36,6 +46,45 @@ class Fill(Struct, frozen=True):
     """Since when the one that has waited longest is ready."""
     out_per_s: float | None = None
     """Jobs that end a second; None: nobody has measured it."""
+    at: datetime | None = None
+    """When it was counted, for others perhaps; None: for this very answer."""
+
+    def since(self, arrived: int, seconds: float) -> "Fill":
+        """This after so many more jobs and so long: those that came less those that have ended at the known rate."""
+        left = arrived - int((self.out_per_s or 0.0) * seconds)
+        return replace(self, depth=self.depth + left) if left > 0 else self
+
+
+def read_bound(max_depth: object, max_age: Duration | None, when_full: WhenFull) -> Bound | None:
+    """What a queue's declaration says; None when it says nothing. UsageError for what bounds nothing."""
+    if when_full not in ("reject", "shed", "slow"):
+        raise UsageError(f'when_full={when_full!r:.60}: write "reject", "shed" or "slow"')
+    if max_depth is None and max_age is None:
+        if when_full != "reject":
+            raise UsageError(f'when_full="{when_full}" needs a bound; write max_depth=100_000, too')
+        return None
+    if max_depth is not None and (
+        isinstance(max_depth, bool) or not isinstance(max_depth, int) or not 1 <= max_depth <= MOST_DEPTH
+    ):
+        raise UsageError(
+            f"max_depth={max_depth!r:.60} must be a whole number of jobs, from 1 to {MOST_DEPTH:,}"
+        )
+    if when_full == "shed" and max_age is not None:
+        raise UsageError(
+            'when_full="shed" sheds the latest, which makes the oldest no younger; write max_depth= alone, or '
+            "expires= for jobs that nobody wants any more after a time"
+        )
+    age = None if max_age is None else parse_duration(max_age, "max_age", positive=True)
+    return Bound(max_depth, age, when_full)
+
+
+def read_importance(importance: object) -> int:
+    """A queue's importance. UsageError for what is no whole number of 32 bits."""
+    if isinstance(importance, bool) or not isinstance(importance, int) or not 0 <= importance < 2**31:
+        raise UsageError(
+            f"importance={importance!r:.60} must be a whole number from 0; lower is more important, 100 is the default"
+        )
+    return importance
 
 
 def overfull(bound: Bound, fill: Fill, more: int) -> str | None:
@@ -75,9 +124,18 @@ def pace(bound: Bound, fill: Fill, more: int) -> timedelta:
 
 
 def full_text(queue: str, why: str, retry_after: timedelta) -> str:
-    """What the producer reads."""
+    """What the producer reads of a queue above its bound."""
     seconds = timedelta(seconds=-(-retry_after // timedelta(seconds=1)))
     return (
         f"the queue {queue!r} is full: {why}; nothing was stored. Try again in {format_duration(seconds)}, add workers "
         f"or raise its bound; see duly status {queue}"
+    )
+
+
+def spent_text(queue: str, why: str, retry_after: timedelta) -> str:
+    """What the producer reads of a queue that gives way to more important ones."""
+    seconds = timedelta(seconds=-(-retry_after // timedelta(seconds=1)))
+    return (
+        f"the queue {queue!r} gives way to more important ones: {why}; nothing was stored. Try again in "
+        f"{format_duration(seconds)}, or see duly status"
     )

@@ -45,6 +45,7 @@ UNKNOWN_AFTER: Final = timedelta(hours=1)
 
 # Lower is more urgent; 32 bits leave room on both sides for every other tool's scale.
 PRIORITY: Final = 100
+IMPORTANCE: Final = 100
 MIN_PRIORITY: Final = -(2**31)
 MAX_PRIORITY: Final = 2**31 - 1
 # One claim in so many goes to the oldest head, so that low priorities age but never starve.

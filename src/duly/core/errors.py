@@ -5,6 +5,7 @@ Owns the tree and nothing else: it knows no store, no worker, no exit code.
     DulyError
     ├── UsageError            the call or the declaration is wrong: the text says what to write
     ├── PayloadError          (also ValueError) an argument or a result cannot be stored
+    ├── QueueFull             the queue holds as much as it may
     ├── LeaseLost             this attempt belongs to someone else by now
     ├── NotFound              no such job, queue, task or operation
     ├── KeyReused             an idempotency key came back with other arguments
@@ -15,6 +16,8 @@ Owns the tree and nothing else: it knows no store, no worker, no exit code.
 """
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 
 class DulyError(Exception):
@@ -35,6 +38,19 @@ class PayloadError(DulyError, ValueError):
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(message)
         self.path = path
+
+
+class QueueFull(DulyError):
+    """The queue holds as much as it may, and nothing was stored: try again after `retry_after`, or tell your caller to.
+
+    `queue` is the one that is full, `retry_after` how long it takes to make the room at its present pace: a guess of
+    one second to one minute.
+    """
+
+    def __init__(self, message: str, *, queue: str = "", retry_after: timedelta = timedelta(minutes=1)) -> None:
+        super().__init__(message)
+        self.queue = queue
+        self.retry_after = retry_after
 
 
 class LeaseLost(DulyError):

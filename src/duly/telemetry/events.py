@@ -275,6 +275,22 @@ class JobsShed(Happening, frozen=True):
         )
 
 
+class QueueWasFull(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    queue: str
+    answer: str
+    """What its producers met: "refused", "slowed" or "stored"."""
+    jobs: int
+    why: str
+
+    def sentence(self) -> str:
+        met = {"slowed": "stored after a wait", "stored": "stored above its bound"}.get(
+            self.answer, self.answer
+        )
+        jobs = "1 job was" if self.jobs == 1 else f"{self.jobs} jobs were"
+        return f"queue {self.queue} is full, {jobs} {met}: {self.why}"
+
+
 class QueueStopped(Happening, frozen=True):
     level: ClassVar[Level] = "error"
     queue: str

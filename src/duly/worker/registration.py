@@ -74,6 +74,10 @@ def registration_of(app: AppLike, now: datetime) -> Registration:
             ordering=queue.ordering,
             serialise=queue.serialise,
             wait_target=queue.wait_target,
+            max_depth=None if queue.bound is None else queue.bound.max_depth,
+            max_age=None if queue.bound is None else queue.bound.max_age,
+            when_full="reject" if queue.bound is None else queue.bound.when_full,
+            importance=queue.importance,
             reserve=queue.reserve,
         )
         for _, queue in sorted(app.queues.items())

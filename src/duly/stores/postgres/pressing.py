@@ -19,7 +19,7 @@ class PostgresPressing:
         parameters = {"keys": [*names], "most": [*queues.values()], "now": self._database.now()}
         return {
             names[key]: Fill(
-                depth, None if oldest is None else timedelta(seconds=max(oldest, 0.0)), out_per_s
+                depth, None if oldest is None else timedelta(seconds=max(oldest, 0.0)), out_per_s, at
             )
-            for key, depth, oldest, out_per_s in self._database.call("read_fills", parameters)
+            for key, depth, oldest, out_per_s, at in self._database.call("read_fills", parameters)
         }

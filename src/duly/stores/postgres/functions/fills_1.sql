@@ -1,9 +1,10 @@
 -- What stands in queue_fill of these queues, after counting anew what is older than a second, unless somebody else is at it:
--- ready jobs, counted to one more than asked, since when the oldest of those is, and how many jobs ended a second lately.
+-- ready jobs, counted to one more than asked, since when the oldest of those is, how many jobs ended a second lately, and
+-- when that was counted.
 -- Lock: advisory try-lock of the transaction, then rows of queue_fill. Index: queue_fill_pkey, ready_pkey, sample_pkey.
 -- Differs: SQLite counts at each call.
 create function {schema}.fills_1(p_keys bigint[], p_most int[], p_now timestamptz)
-returns table (queue bigint, depth int, oldest float8, out_per_s float8)
+returns table (queue bigint, depth int, oldest float8, out_per_s float8, at timestamptz)
 language plpgsql security definer
 set search_path = {schema}, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
@@ -32,7 +33,7 @@ begin
                out_per_s = excluded.out_per_s;
     end if;
     return query
-    select f.queue, f.depth, extract(epoch from v_now - f.oldest_at)::float8, f.out_per_s
+    select f.queue, f.depth, extract(epoch from v_now - f.oldest_at)::float8, f.out_per_s, f.at
       from queue_fill f where f.queue = any(p_keys);
 end
 $$;

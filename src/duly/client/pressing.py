@@ -1,0 +1,278 @@
+"""What a producer meets at a full queue: it is asked how full queues are, once a second, before jobs are stored.
+
+Decides whether an enqueue is refused, waits first, or is stored above the bound. Knows no drafts and stores no job.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import TimeoutError as NotYet
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from duly.core.bounds import (
+    LONGEST_WAIT,
+    SAMPLE_AGE,
+    Bound,
+    Fill,
+    full_text,
+    overfull,
+    pace,
+    spent_text,
+    wait,
+)
+from duly.core.defaults import IMPORTANCE
+from duly.core.errors import QueueFull
+from duly.core.job import NewJob
+from duly.telemetry.events import QueueWasFull
+
+if TYPE_CHECKING:
+    from duly.client.client import Client
+    from duly.client.registry import Registry
+    from duly.stores.control import PressingStore
+
+_AGE: Final = SAMPLE_AGE.total_seconds()
+_SHARE: Final = 20
+"""Looks at a full queue cost a producer at most one part in so many of its time."""
+_PATIENCE: Final = 0.1
+"""Seconds: a caller's transaction holds locks, and waits no longer for a look."""
+_TOLD_EVERY: Final = 60.0
+_NO_TIME: Final = timedelta(0)
+
+
+class Verdict(NamedTuple):
+    """What becomes of jobs that are not refused."""
+
+    over: frozenset[str] = frozenset()
+    """Queues that are full and get them all the same."""
+    pause: float = 0.0
+    """Seconds to wait before they are stored."""
+
+
+FREE: Final = Verdict()
+
+
+class Over(NamedTuple):
+    """A queue without room for what is brought."""
+
+    queue: str
+    why: str
+    retry_after: timedelta
+    refuses: bool
+    pause: timedelta
+    text: str
+
+
+class _Sample:
+    __slots__ = ("arrived", "at", "fill")
+
+    def __init__(self, fill: Fill, at: float) -> None:
+        self.fill = fill
+        self.at = at
+        self.arrived = 0
+        """Jobs that this client has brought since."""
+
+
+class _Floor(NamedTuple):
+    importance: int
+    why: str
+    retry_after: timedelta
+
+
+class Pressing:
+    """How full the queues of one client are, as it last looked. Any thread; one look at a time."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        store: Callable[[], PressingStore],
+        tell: Callable[[QueueWasFull], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._registry = registry
+        self._bounds = registry.bounds
+        self._store = store
+        self._clock = clock
+        self._samples: dict[str, _Sample] = {}
+        self._floor: _Floor | None = None
+        self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._looked_at = -_AGE
+        self._cost = 0.0
+        self._told = _Told(tell, clock)
+        self.on_look: Callable[[], None] | None = None
+        """Called with each look, so once a second while jobs are enqueued: whoever decides on `refuse_below`."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing bounds any queue."""
+        return not self._bounds and self.on_look is None and self._floor is None
+
+    def refuse_below(
+        self, importance: int | None, why: str = "", retry_after: timedelta = LONGEST_WAIT
+    ) -> None:
+        """Refuse from now on what goes into less important queues (a larger number), whatever their own bounds say.
+
+        None: no longer. `why` goes into the error as "the store holds 9 GiB, above max_bytes=8GiB". In a caller's
+        transaction the jobs are stored nevertheless, with `over_limit`, unless it is strict.
+        """
+        self._floor = None if importance is None else _Floor(importance, why, retry_after)
+
+    def wants_look(self, wanted: Mapping[str, int]) -> bool:
+        """Whether to `look` before `judge`: what is known is too old, or says no and may have changed."""
+        if self._clock() - self._looked_at >= _AGE:
+            return True
+        if any(queue not in self._samples and queue in self._bounds for queue in wanted):
+            return True
+        # A store that keeps its count for all producers knows nothing newer.
+        over = [one.queue for one in self._over(wanted) if one.queue in self._samples]
+        if not over or self._clock() - self._looked_at < _SHARE * self._cost:
+            return False
+        return any(self._samples[queue].fill.at is None for queue in over)
+
+    def look(self, wanted: Iterable[str]) -> None:
+        """Ask the store; blocks. Nothing, when another thread is at it and these queues are known."""
+        new = [queue for queue in wanted if queue in self._bounds and queue not in self._samples]
+        if not self._looking.acquire(blocking=bool(new)):
+            return
+        began = self._clock()
+        try:
+            if self.on_look is not None:
+                self.on_look()
+            asked = {queue: self._bounds[queue].count_to for queue in {*self._samples, *new}}
+            if asked:
+                self._keep(self._store().fills(asked), began)
+        finally:
+            self._looked_at = self._clock()
+            self._cost = self._looked_at - began
+            self._looking.release()
+
+    def judge(self, wanted: Mapping[str, int], *, strict: frozenset[str], joined: bool) -> Verdict:
+        """What becomes of so many jobs for these queues, which count from now on. QueueFull when they are refused.
+
+        `joined`: in a transaction of the caller, where only those of `strict` queues are refused and none waits.
+        """
+        over = self._over(wanted)
+        for one in over:
+            if one.queue in strict or (one.refuses and not joined):
+                self._told.add(one, "refused", wanted[one.queue])
+                raise QueueFull(one.text, queue=one.queue, retry_after=one.retry_after)
+        with self._lock:
+            for queue, more in wanted.items():
+                sample = self._samples.get(queue)
+                if sample is not None:
+                    sample.arrived += more
+        if not over:
+            return FREE
+        pause = _NO_TIME if joined else max(one.pause for one in over)
+        for one in over:
+            self._told.add(one, "slowed" if pause else "stored", wanted[one.queue])
+        return Verdict(frozenset(one.queue for one in over), pause.total_seconds())
+
+    def _over(self, wanted: Mapping[str, int]) -> list[Over]:
+        found = []
+        now = self._clock()
+        for queue, more in wanted.items():
+            if self._floor is not None and self._importance(queue) > self._floor.importance:
+                found.append(self._refused(queue, self._floor))
+                continue
+            bound, sample = self._bounds.get(queue), self._samples.get(queue)
+            if bound is None or sample is None or not more:
+                continue
+            fill = sample.fill.since(sample.arrived, now - sample.at)
+            why = overfull(bound, fill, more)
+            if why is not None:
+                found.append(_over(queue, why, bound, fill, more))
+        return found
+
+    def _refused(self, queue: str, floor: _Floor) -> Over:
+        text = spent_text(queue, floor.why, floor.retry_after)
+        return Over(queue, floor.why, floor.retry_after, True, _NO_TIME, text)
+
+    def _importance(self, queue: str) -> int:
+        declared = self._registry.queues.get(queue)
+        return IMPORTANCE if declared is None else declared.importance
+
+    def _keep(self, fills: Mapping[str, Fill], at: float) -> None:
+        with self._lock:
+            for queue, fill in fills.items():
+                before = self._samples.get(queue)
+                # The store may answer with the count that it gave last time.
+                if before is None or fill.at is None or before.fill.at != fill.at:
+                    self._samples[queue] = _Sample(fill, at)
+
+
+class _Told:
+    """What producers met, told at once, then at most once a minute for each queue and answer."""
+
+    def __init__(self, tell: Callable[[QueueWasFull], None], clock: Callable[[], float]) -> None:
+        self._tell = tell
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._untold: dict[tuple[str, str], int] = {}
+        self._told_at: dict[tuple[str, str], float] = {}
+
+    def add(self, over: Over, answer: str, jobs: int) -> None:
+        key, now = (over.queue, answer), self._clock()
+        with self._lock:
+            self._untold[key] = self._untold.get(key, 0) + jobs
+            if now - self._told_at.get(key, -_TOLD_EVERY) < _TOLD_EVERY:
+                return
+            self._told_at[key] = now
+            jobs = self._untold.pop(key)
+        self._tell(QueueWasFull(over.queue, answer, jobs, over.why))
+
+
+def press(client: Client, jobs: Iterable[NewJob], strict: frozenset[str], *, joined: bool) -> Verdict:
+    """What becomes of these jobs: see `Pressing.judge`. Blocks for a look once a second."""
+    pressing, wanted = client.pressing, counted(jobs)
+    if pressing.wants_look(wanted):
+        if joined:
+            _look_beside(client, wanted)
+        else:
+            client.call(pressing.look, wanted)
+    return pressing.judge(wanted, strict=strict, joined=joined)
+
+
+async def apress(client: Client, jobs: Iterable[NewJob], strict: frozenset[str], *, joined: bool) -> Verdict:
+    """As `press`, without blocking the loop."""
+    pressing, wanted = client.pressing, counted(jobs)
+    if pressing.wants_look(wanted):
+        if joined:
+            await client.acall(_look_beside, client, wanted)
+        else:
+            await client.acall(pressing.look, wanted)
+    return pressing.judge(wanted, strict=strict, joined=joined)
+
+
+def counted(jobs: Iterable[NewJob]) -> dict[str, int]:
+    """How many of them are due at once, by queue; 0 where all are due later."""
+    wanted: dict[str, int] = {}
+    now: datetime | None = None
+    for job in jobs:
+        later = job.delay is not None and job.delay > _NO_TIME
+        if job.run_at is not None:
+            now = now or datetime.now(UTC)
+            later = job.run_at > now
+        wanted[job.queue] = wanted.get(job.queue, 0) + (not later)
+    return wanted
+
+
+def _look_beside(client: Client, wanted: Mapping[str, int]) -> None:
+    """A look on a thread of the client: the caller's transaction may be what it waits for, and must not wait for it."""
+    future = client.beside_caller(client.pressing.look, wanted)
+    try:
+        future.result(_PATIENCE)
+    except NotYet:
+        return
+    except Exception:
+        # The enqueue itself meets what is wrong with the store.
+        return
+
+
+def _over(queue: str, why: str, bound: Bound, fill: Fill, more: int) -> Over:
+    after = wait(bound, fill, more)
+    pause = pace(bound, fill, more) if bound.when_full == "slow" else _NO_TIME
+    return Over(queue, why, after, bound.when_full == "reject", pause, full_text(queue, why, after))
