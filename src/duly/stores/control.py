@@ -1,4 +1,4 @@
-"""What a store promises of limits, overrides, tenants' plans and ordering keys, and of full queues, in state words.
+"""What a store promises of limits, overrides, tenants' plans and ordering keys, and of what is full, in state words.
 
 Each sentence has a test on every store.
 """
@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from duly.core.bounds import Fill
+from duly.core.budget import StoreUse
 from duly.core.control import (
     BreakerState,
     Calls,
@@ -71,8 +72,19 @@ class ControlStore(Protocol):
 
 
 class PressingStore(Protocol):
-    """How full queues are: what producers ask before they bring more."""
+    """How full queues and the store are: what producers ask before they bring more, and what makes room."""
 
     def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
         """Of each queue its ready jobs, counted to one more than given, at most a second old; one that another caller
         is counting for the first time may be missing. Waits for nobody."""
+
+    def use(self) -> StoreUse | None:
+        """What the store takes, and the queues by importance, at most a second old; None while another caller measures
+        for the first time. Waits for nobody."""
+
+    def uses(self, within: timedelta) -> list[tuple[datetime, StoreUse]]:
+        """What it took so far, oldest first, without queues: as workers sample it, about every ten seconds."""
+
+    def shed(self, queues: Sequence[str], most: int, reason: str) -> int:
+        """ready -> shed for at most so many jobs, queue by queue in this order, the least urgent and latest of each
+        first. How many went."""

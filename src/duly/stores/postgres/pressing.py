@@ -1,10 +1,14 @@
-"""How full queues are, on PostgreSQL: sampled once a second for all producers together. Decides nothing."""
+"""How full queues and the store are, on PostgreSQL: sampled once a second for all producers together. Decides nothing.
 
-from collections.abc import Mapping
-from datetime import timedelta
+The free disk of the server is not known: a database cannot be asked for it, and the server may be another machine.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
 from duly.core.bounds import Fill
-from duly.stores.postgres.columns import queue_key
+from duly.core.budget import Rank, StoreUse
+from duly.stores.postgres.columns import queue_key, seconds, utc
 from duly.stores.postgres.database import Database
 
 
@@ -23,3 +27,23 @@ class PostgresPressing:
             )
             for key, depth, oldest, out_per_s, at in self._database.call("read_fills", parameters)
         }
+
+    def use(self) -> StoreUse | None:
+        rows = self._database.call("read_use", {"now": self._database.now()})
+        if not rows:
+            return None
+        ranks = (Rank(name, importance, sheds) for _, name, importance, sheds in rows if name is not None)
+        return StoreUse(rows[0][0], ranks=tuple(sorted(ranks, key=lambda rank: rank.queue)))
+
+    def uses(self, within: timedelta) -> list[tuple[datetime, StoreUse]]:
+        parameters = {"within": seconds(within), "now": self._database.now()}
+        return [(utc(at), StoreUse(used)) for at, used in self._database.call("read_uses", parameters)]
+
+    def shed(self, queues: Sequence[str], most: int, reason: str) -> int:
+        parameters = {
+            "keys": [queue_key(name) for name in queues],
+            "most": most,
+            "reason": reason,
+            "now": self._database.now(),
+        }
+        return int(self._database.call("shed_ready", parameters)[0][0])

@@ -12,12 +12,12 @@ from duly.stores.sqlite.errors import ReadOnlyFile, Unreachable, is_busy
 Journal = Literal["wal", "truncate"]
 
 OLDEST: Final = (3, 37, 0)  # STRICT tables
-_WAL_LIMIT: Final = 32 * 1024 * 1024
+WAL_LIMIT: Final = 32 * 1024 * 1024
 _SETTINGS: Final = (
     "pragma temp_store = memory",
     # A mapped database turns a full or failing disk into SIGBUS.
     "pragma mmap_size = 0",
-    f"pragma journal_size_limit = {_WAL_LIMIT}",
+    f"pragma journal_size_limit = {WAL_LIMIT}",
     # A large transaction that spilled would need the file alone before its commit, and fail beside a reader.
     "pragma cache_spill = off",
 )

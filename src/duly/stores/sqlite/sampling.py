@@ -1,9 +1,10 @@
-"""Samples of queues, from which `counts` tells how fast they fill and drain. Counts only what is new."""
+"""Samples of the file's size and of queues, from which `counts` tells how fast they fill. Counts only what is new."""
 
 from typing import Final, NamedTuple
 
 from duly.core.names import key_of
 from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.measuring import measure
 from duly.stores.sqlite.session import Session
 
 _NAME: Final = "sample"
@@ -30,12 +31,14 @@ def sample(database: Database) -> None:
         last_at = None if row is None else row[0]
         if last_at is not None and 0 <= session.now - last_at < _EVERY:
             return
-        now, rows = session.now, _measure(session)
+        now, rows, use = session.now, _measure(session), measure(session, database.path)
     with database.write() as session:
         if session.run("upsert_sweep", name=_NAME, now=now, position=0, seen=last_at) == 0:
             return
         session.many("insert_sample", rows)
         session.run("delete_samples", before=now - _KEPT)
+        session.run("insert_store_use", at=now, used=use.bytes, free_disk=use.free_disk)
+        session.run("delete_store_uses", before=now - _KEPT)
         session.run("delete_acts", before=now - _ACTS_KEPT)
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from . import (
     asynchronous,
     batching,
+    budgeting,
     chaining,
     claiming,
     contending,
@@ -71,6 +72,7 @@ AREAS = (
     fairness,
     pressing,
     batching,
+    budgeting,
     nesting,
     asynchronous,
     racing,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from duly.core.budget import StoreUse
 from duly.core.control import LimitPolicy, Override, Permit, TaskLimit, TenantPlan
 from duly.core.defaults import KEEP_VERSIONS
 from duly.core.fingerprint import ErrorRecord
@@ -218,6 +219,10 @@ class Tables:
     heads_since: dict[OrderingKey, datetime] = field(default_factory=dict)
     paused_keys: set[OrderingKey] = field(default_factory=set)
     batches: dict[int, Batch] = field(default_factory=dict)
+    uses: list[tuple[datetime, StoreUse]] = field(default_factory=list)
+    """Samples of what the store took."""
+    measured: tuple[datetime, int] | None = None
+    """When the bytes that it takes were counted last."""
 
 
 class Model:

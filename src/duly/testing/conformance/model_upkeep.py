@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from duly.core.bounds import Fill
+from duly.core.bounds import SAMPLE_AGE, Fill
+from duly.core.budget import Rank, StoreUse
 from duly.core.defaults import PURGE_NOTICE
 from duly.core.job import Counters, Incarnation, JobId
 from duly.core.lifecycle import FINAL, WAITING, State
@@ -14,6 +15,7 @@ from .model import PAUSED, UNKNOWN, Entry
 from .model_leases import LeasedModel
 
 SWEEP_EVERY = timedelta(seconds=1)
+_JOB_SIZE = 1000
 
 
 class UpkeepModel(LeasedModel):
@@ -50,6 +52,7 @@ class UpkeepModel(LeasedModel):
                 for entry in sorted(self.tables.entries.values(), key=lambda entry: entry.pos)
             ]
             shed = self._shed()
+            self.tables.uses.append((now, StoreUse(_JOB_SIZE * len(self.tables.entries))))
             for entry in self.tables.entries.values():
                 # Perhaps nobody comes for what was let go: another one may use what is free.
                 entry.let_go = False
@@ -103,20 +106,47 @@ class UpkeepModel(LeasedModel):
         for policy in self.tables.policies.values():
             if policy.max_depth is None or policy.when_full != "shed":
                 continue
-            ready = [
-                entry
-                for entry in self.tables.entries.values()
-                if entry.state is State.ready and entry.new.queue == policy.name
-            ]
-            ready.sort(key=lambda entry: (entry.priority, entry.pos))
-            for entry in ready[policy.max_depth :]:
+            for entry in self._ready_of(policy.name)[policy.max_depth :]:
                 self.to_final(entry, State.shed, QUEUE_FULL)
                 shed += 1
         return shed
 
+    def _ready_of(self, queue: str) -> list[Entry]:
+        """The most urgent first."""
+        ready = [
+            entry
+            for entry in self.tables.entries.values()
+            if entry.state is State.ready and entry.new.queue == queue
+        ]
+        return sorted(ready, key=lambda entry: (entry.priority, entry.pos))
+
     def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
         with self.tables.lock:
             return {name: self._fill(name, most) for name, most in queues.items()}
+
+    def use(self) -> StoreUse:
+        with self.tables.lock:
+            ranks = tuple(
+                Rank(name, policy.importance, policy.when_full == "shed")
+                for name, policy in sorted(self.tables.policies.items())
+            )
+            now = self.clock()
+            if self.tables.measured is None or now - self.tables.measured[0] >= SAMPLE_AGE:
+                self.tables.measured = (now, _JOB_SIZE * len(self.tables.entries))
+            return StoreUse(self.tables.measured[1], ranks=ranks)
+
+    def uses(self, within: timedelta) -> list[tuple[datetime, StoreUse]]:
+        with self.tables.lock:
+            return [(at, use) for at, use in self.tables.uses if at >= self.clock() - within]
+
+    def shed(self, queues: Sequence[str], most: int, reason: str) -> int:
+        with self.act():
+            going: list[Entry] = []
+            for queue in queues:
+                going += reversed(self._ready_of(queue))
+            for entry in going[:most]:
+                self.to_final(entry, State.shed, reason)
+            return len(going[:most])
 
     def _fill(self, queue: str, most: int) -> Fill:
         since = [

@@ -1,7 +1,8 @@
 -- What some worker must do from time to time, by one worker at a time: claims without a worker and attempts past their
 -- deadline go back as lost; expired waiting jobs become skipped; jobs of tasks that nobody knows die; jobs of resumed tasks
 -- become ready; what full queues hold too much of is shed; jobs under the previous release's keys of names move; keys and wishes that were left are removed, follow-ups
--- that are owed enqueued; what waits behind a key or a limit that no longer holds it back goes on; a sample for the rates and a reading of the load are kept.
+-- that are owed enqueued; what waits behind a key or a limit that no longer holds it back goes on; a sample for the rates and of the bytes in use
+-- and a reading of the load are kept.
 -- Lock: advisory try-lock, then those of the parts. Index: see the parts. Differs: none.
 create function {schema}.sweep_3(p_unknown_after float8, p_poison int, p_grace float8, p_now timestamptz)
 returns table (ran boolean, expired int, orphans int, overdue int, abandoned int, unparked int, shed int)
@@ -40,6 +41,7 @@ begin
     perform unfair_1();
     perform keep_sample_2(v_now);
     perform keep_load_1(v_now);
+    perform measure_use_1(interval '10 seconds', v_now);
     update sweep set cost = least(clock_timestamp() - v_began, interval '3 seconds') where name = 'sweep';
     return next;
 end

@@ -164,6 +164,15 @@ create table {schema}.queue_fill (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 
+-- What duly's relations took when they were measured: once a second for all who ask, kept for ten minutes.
+create table {schema}.store_use (
+    at timestamptz primary key,
+    -- In use, and in files.
+    used bigint not null,
+    files bigint not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+
 -- Batches. More bits of extras: 128 member of a batch. Their follow-ups stand in follow, under ids of the one sequence.
 
 alter table {schema}.job add column batch bigint;
@@ -222,6 +231,9 @@ create table {schema}.batch_done (
 -- include: functions/heal_batches_1.sql
 -- include: functions/fills_1.sql
 -- include: functions/ordering_name_1.sql
+-- include: functions/measure_use_1.sql
+-- include: functions/use_1.sql
+-- include: functions/uses_1.sql
 -- include: functions/argument_1.sql
 -- include: functions/waited_gates_1.sql
 -- include: functions/bounds_1.sql
@@ -278,7 +290,9 @@ create table {schema}.batch_done (
 -- include: functions/heal_limits_1.sql
 -- include: functions/unfair_1.sql
 -- include: functions/shed_1.sql
+-- include: functions/shed_queue_1.sql
 -- include: functions/sweep_3.sql
+-- include: functions/shed_queues_1.sql
 -- include: functions/redrive_3.sql
 -- include: functions/reprioritise_2.sql
 -- include: functions/run_at_2.sql

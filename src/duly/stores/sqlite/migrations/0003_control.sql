@@ -159,6 +159,13 @@ create index {prefix}_blocked_cause on {prefix}_blocked (cause, task, pos);
 create index {prefix}_blocked_gate on {prefix}_blocked (gate, priority, pos) where gate <> 0;
 create index {prefix}_blocked_expires on {prefix}_blocked (expires_at, id) where expires_at is not null;
 
+-- What the file took when it was sampled, in bytes.
+create table {prefix}_store_use (
+    at integer primary key,
+    used integer not null,
+    free_disk integer
+) strict;
+
 -- Batches: the follow-ups of a batch stand among those of jobs, under its id, which is of the same sequence.
 alter table {prefix}_job add column batch integer;
 
