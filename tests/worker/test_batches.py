@@ -30,9 +30,11 @@ def work(app: App, batch: int, state: BatchState = BatchState.completed) -> None
     """Until the batch stands there and no job waits or runs."""
 
     def done() -> bool:
+        # What follows is stored together with the state: looked at afterwards, it cannot be missed.
+        stands = app.inspect.batch(batch).state is state
         counts = app.store.inspection.counts()
         left = sum(one.ready + one.scheduled + one.blocked + one.running for one in counts)
-        return left == 0 and app.inspect.batch(batch).state is state
+        return stands and left == 0
 
     with Embedded(app, WorkerOptions()):
         wait_until(done, what=f"{state}, and nothing left", timeout=50)

@@ -213,6 +213,8 @@ class Exchange(Struct, frozen=True):
     """Jobs held by this incarnation for which a cancel was wished."""
     again: timedelta | None = None
     """Ask again after this long: a rate opens then, or something was left to do (0). None: nothing is known."""
+    batches: bool = False
+    """Somebody else has ended jobs of batches: `BatchStore.finish` has to be called. Only of stores that need it."""
 
 
 class WorkerInfo(Struct, frozen=True):

@@ -227,6 +227,8 @@ class Pump:
         self._settle(batch, answer)
         if request is not None:
             self._took(request, answer.claimed, answer.again, sent_at)
+        if answer.batches:
+            self.on_batch_end()
         self._wish(answer.wishes)
 
     def _answered(self) -> None:

@@ -1,10 +1,12 @@
 """The BatchStore on PostgreSQL. Knows in which chunks a cancel goes; what a batch comes to is a function's to say."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from duly.core.batch import BatchAct, BatchCounts, BatchRecord, BatchState, CancelBatch
 from duly.core.job import JobId
+from duly.stores.faults import Transient
 from duly.stores.postgres import calls
 from duly.stores.postgres.columns import utc, utc_or_none
 from duly.stores.postgres.database import Database
@@ -47,11 +49,7 @@ class PostgresBatches:
         ]
 
     def finish(self) -> int:
-        """Until nothing is left but what others hold: what they passed by because of our locks is ours to look at."""
-        looked = 0
-        while found := self._database.call("finish_batches", {"now": self._database.now()})[0][0]:
-            looked += int(found)
-        return looked
+        return _finish(self._database)
 
     def _cancel(self, act: CancelBatch) -> None:
         after: int | None = 0
@@ -64,6 +62,20 @@ class PostgresBatches:
             after = rows[-1][0] if len(rows) == _CHUNK else None
         for (child,) in self._database.call("read_batches_inside", {"id": act.id}):
             self.apply(CancelBatch(child, act.by, act.reason))
+
+
+def follow_soon(database: Database) -> None:
+    """After an act of ours that may have ended jobs of batches. Word was left with it, should this fail."""
+    with suppress(Transient):
+        _finish(database)
+
+
+def _finish(database: Database) -> int:
+    """Until nothing is left but what others hold: what they passed by because of our locks is ours to look at."""
+    looked = 0
+    while found := database.call("finish_batches", {"now": database.now()})[0][0]:
+        looked += int(found)
+    return looked
 
 
 def _record(row: Sequence[Any]) -> BatchRecord:

@@ -249,6 +249,7 @@ CAPABILITIES: Final = Capabilities(
         "take_once",
         "take_unique",
         "taking",
+        "tell_batches",
         "tell_bounds",
         "time_lane",
         "turn",

@@ -194,4 +194,5 @@ def _exchange(ended: Sequence[Ended], request: ClaimRequest | None, rows: list[R
         else (),
         wishes=tuple(JobId(row[2]) for row in rows if row[0] == "wish"),
         again=now[8] if now else None,
+        batches=any(row[0] == "batch" for row in rows),
     )

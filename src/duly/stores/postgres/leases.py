@@ -11,6 +11,7 @@ from msgspec import json
 from duly.core.job import Incarnation, JobId, WorkerInfo
 from duly.core.leases import Beat
 from duly.stores.postgres.arrays import words
+from duly.stores.postgres.batching import follow_soon
 from duly.stores.postgres.columns import queue_key, seconds
 from duly.stores.postgres.database import Database
 
@@ -61,7 +62,11 @@ class PostgresLeases:
                 "now": self._database.now(),
             },
         )
-        return int(rows[0][0])
+        moved = int(rows[0][0])
+        if moved:
+            # Some may have died, or been cancelled.
+            follow_soon(self._database)
+        return moved
 
     def disown(
         self, incarnation: Incarnation, started: Sequence[tuple[JobId, int]], reason: str, poison: int
@@ -86,4 +91,6 @@ class PostgresLeases:
                 "now": self._database.now(),
             },
         )
+        # Also of what the process ended itself, without a word to anybody who looks after batches.
+        follow_soon(self._database)
         return int(rows[0][0])

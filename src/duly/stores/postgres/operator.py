@@ -10,6 +10,7 @@ from typing import Any, Final
 from duly.core.filters import Filter
 from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import State
+from duly.stores.postgres.batching import follow_soon
 from duly.stores.postgres.columns import queue_key, seconds, utc, utc_or_none
 from duly.stores.postgres.database import Database
 from duly.stores.postgres.records import operation_record
@@ -36,6 +37,8 @@ class PostgresOperator:
                 answer.update(
                     (JobId(id), State.running if running else State.cancelled) for id, running in rows
                 )
+        if State.cancelled in answer.values():
+            follow_soon(self._database)
         return answer
 
     def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from duly.core.defaults import PURGE_NOTICE
+from duly.stores.postgres.batching import follow_soon
 from duly.stores.postgres.columns import queue_key, seconds, utc
 from duly.stores.postgres.database import Database
 from duly.stores.postgres.pool import Link
@@ -33,8 +34,11 @@ class PostgresUpkeep:
             parameters = {"most": min(most, _CHUNK), "from": start, "now": self._database.now()}
             began = time.monotonic()
             rows = self._database.call_on(link, "promote_jobs", parameters)
-            _, _, taken, last, next_in = rows[0]
+            ready, _, taken, last, next_in = rows[0]
             _learn_due(link, taken, last, full=start is None, cost=time.monotonic() - began)
+        if taken > ready:
+            # The others were expired or cancelled.
+            follow_soon(self._database)
         return taken, None if next_in is None else timedelta(seconds=max(next_in, 0.0))
 
     def sweep(self, unknown_after: timedelta, poison: int, grace: timedelta) -> Swept:

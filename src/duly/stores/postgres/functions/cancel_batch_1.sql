@@ -15,6 +15,7 @@ begin
     if found then
         perform note_act_1('cancel_batch', p_by, p_reason, 1, v_now);
         insert into batch_done (batch) values (p_id);
+        perform tell_batches_1();
     end if;
     v_state := (select b.state from batch b where b.id = p_id);
     if p_whole and v_state = 'cancelled' then

@@ -11,6 +11,7 @@ begin
     update batch b set state = 'running', closed_at = v_now where b.id = p_id and b.state = 'open';
     if found then
         insert into batch_done (batch) values (p_id);
+        perform tell_batches_1();
     end if;
     return exists (select from batch b where b.id = p_id);
 end

@@ -130,6 +130,7 @@ begin
         for v_row in select * from claim_freed_1(p_incarnation, v_known, v_paused, v_paused_tasks, p_queues, p_lanes, v_lanes,
                                                  p_caps, v_wanted, p_chain, v_now) loop
             return next v_row;
+            continue when v_row.kind is not null;
             v_wanted := v_wanted - 1;
             p_caps[v_row.place] := p_caps[v_row.place] - 1;
         end loop;
@@ -243,11 +244,12 @@ begin
                        j.enqueued_at, j.extras, j.trigger, j.ordering_key, j.ordering,
                        case when octet_length(j.args) <= 8192 then j.args end as args,
                        (v_known ->> p.task::text)::float8 * interval '1 second' as time_to_run,
-                       -- What has an ordering key has a place in it to give back.
-                       case when p.expires_at <= v_now and j.extras & 64 = 0 then 'expired'
+                       -- What has an ordering key has a place in it to give back, what is in a batch has to be counted there.
+                       case when p.expires_at <= v_now and j.extras & 192 = 0 then 'expired'
                             when p.task = any(v_paused_tasks) then 'paused'
                             when not v_known ? p.task::text then 'unknown'
-                            when j.extras & 64 <> 0 or p.task = any(v_bound) or v_blocks then 'bound'
+                            when j.extras & 64 <> 0 or p.task = any(v_bound) or v_blocks
+                                 or j.extras & 128 <> 0 and (p.expires_at <= v_now or j.extras & 8 <> 0) then 'bound'
                             when j.extras & 8 <> 0 and exists (
                                 select 1 from newest n where n.key = j.unique_key and n.version > j.version and n.until > v_now)
                                 then 'stale' end as passed

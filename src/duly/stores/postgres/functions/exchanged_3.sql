@@ -2,7 +2,7 @@
 -- lane (one pass over a lane ends: place = its number in the request, run = rows taken in it, priority and pos = the last of
 -- them, id = the highest position given out before, counts = {microseconds spent, 1 when it began at the very front, rows
 -- wanted}) · aged (the same of a pass for the oldest heads) · fair (of one over tenants) · turn (place; id = the tenant served last in it, run = what is left
--- of its turn) · again (timeout = come back after that long) · more (says nothing, see exchange_3). counts of a job are
+-- of its turn) · batch (somebody left word that batches have to be looked at) · again (timeout = come back after that long) · more (says nothing, see exchange_3). counts of a job are
 -- {failed, lost, interrupted, snoozed}, NULL for {0, 0, 0, 0}. extras are the bits of `job`, with 32 for steps that earlier runs
 -- have left, 512 for a job that follows the one before, 1024 for one that was admitted. Narrow, because there are many.
 -- Lock: none. Index: none. Differs: PostgreSQL only.

@@ -1,7 +1,7 @@
 -- Folds what was counted of batches into their rows, and enqueues what follows those that have come to an end or to their
 -- first death. How many batches it looked at: call again until it is 0, for what others left because of our locks.
 -- Lock: each batch FOR UPDATE SKIP LOCKED, in a statement of its own before its counts are read; then those of follow_up_2.
--- Whoever adds to a batch holds it FOR SHARE. Index: batch_done_pkey, batch_pkey.
+-- Whoever adds to a batch holds it FOR SHARE. Index: batch_done_pkey, batch_pkey, released_pkey.
 -- Differs: SQLite does it in the transaction of the end.
 create function {schema}.finish_batches_1(p_now timestamptz) returns int
 language plpgsql security definer
@@ -16,6 +16,9 @@ declare
     v_id bigint;
 begin
     perform require_read_committed_1();
+    -- Before anything is looked at: what is left after this is left for a reason.
+    delete from released where ctid = any(array(
+        select r.ctid from released r where r.due = '-infinity' and r.kind = 3 limit 1000 for update skip locked));
     -- Each round may have changed the batches around those of the one before.
     loop
         v_changed := array(

@@ -21,7 +21,7 @@ begin
          where j.id = u.id offset 0) j;
     delete from wish where id = any(p_ids);
     perform free_unique_1(p_ids, true);
-    perform count_batch_1(p_ids, array_fill(p_status, array[cardinality(p_ids)]));
+    perform count_batch_1(p_ids, array_fill(p_status, array[cardinality(p_ids)]), false);
     perform let_go_1(p_ids, array_fill(p_status, array[cardinality(p_ids)]), true, p_now);
 end
 $$;

@@ -33,7 +33,7 @@ begin
         end if;
     end if;
     if v_extras & 128 <> 0 then
-        perform count_batch_1(p_ids, p_states);
+        perform count_batch_1(p_ids, p_states, p_own);
     end if;
     if v_extras & 3 <> 0 then
         perform follow_up_2(p_ids, p_states, p_own, p_now);

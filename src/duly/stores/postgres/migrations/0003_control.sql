@@ -109,7 +109,7 @@ create table {schema}.hold (
 create index hold_id on {schema}.hold (id);
 
 -- What somebody must look at again, now (due is -infinity) or from a time on: an ordering key (kind 1) or a limit (2) that was
--- freed or opens then.
+-- freed or opens then, or batches (3, key 0).
 create table {schema}.released (
     due timestamptz not null,
     number bigint generated always as identity,
@@ -217,6 +217,7 @@ create table {schema}.batch_done (
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_insert_threshold = -1,
         autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 
+-- include: functions/tell_batches_1.sql
 -- include: functions/count_batch_1.sql
 -- include: functions/uncount_batch_1.sql
 -- include: functions/follow_spec_2.sql
@@ -427,6 +428,6 @@ begin
         (select array_agg(coalesce((select q.fair from queue q where q.name = u.queue), false) order by u.place)
            from unnest(p_queues) with ordinality as u (queue, place)),
         null, null, null, null, null, null, p_own, p_now) e
-     where e.kind is null or e.kind <> 'now' or cardinality(p_unparked) > 0;
+     where e.kind is null or e.kind = 'now' and cardinality(p_unparked) > 0 or e.kind not in ('now', 'batch');
 end
 $$;
