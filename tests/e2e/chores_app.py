@@ -74,6 +74,12 @@ async def hold(job: Job) -> str:
     return "held"
 
 
+@jobs.task(backoff=SOON, max_running=1)
+async def hold_alone(job: Job) -> str:
+    """One in the whole fleet."""
+    return await hold.fn(job)
+
+
 @jobs.task(backoff=SOON)
 def hold_thread(job: Job) -> str:
     note("started", job)

@@ -84,7 +84,7 @@ def test_half_a_character_is_refused_where_it_stands(jobs: App) -> None:
     [("\ud83d", "lone surrogate"), ("", "empty"), ("a" * 10 * KIB, "characters"), (b"\xff\x00", "text")],
     ids=["surrogate", "empty", "10 kB", "bytes"],
 )
-@pytest.mark.parametrize("option", ["queue", "tenant", "correlation_id"])
+@pytest.mark.parametrize("option", ["queue", "tenant", "correlation_id", "ordering_key"])
 def test_a_name_that_some_store_could_not_keep_is_refused_on_each(
     jobs: App, option: str, name: Any, told: str
 ) -> None:
@@ -105,9 +105,10 @@ def test_any_text_that_is_accepted_as_a_name_has_a_stable_key_of_its_own(jobs: A
     random_text = os.urandom(100).hex()
     names = [composed, decomposed, random_text, "\U0001f600" * 50, "Ä" * 100, "ä" * 100]
 
-    ids = [keep.using(tenant=name).enqueue().id for name in names]
+    ids = [keep.using(tenant=name, ordering_key=name).enqueue().id for name in names]
 
     assert [record_of(jobs, id).tenant for id in ids] == names
+    assert [record_of(jobs, id).ordering_key for id in ids] == names
     assert len({key_of(name) for name in names}) == len(names)
     # Written out: a release that hashed otherwise would not find the rows of the one before it.
     assert (key_of(composed), key_of(decomposed)) == (-8858723660289998967, -9084035275619258937)

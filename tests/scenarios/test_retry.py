@@ -188,6 +188,7 @@ def test_a_second_life_keeps_every_setting_and_both_are_in_the_history(bench: Be
         correlation_id="c1",
         attempts=2,
         timeout=MINUTE,
+        ordering_key="k",
     )
     born = bench.row(id)
 
@@ -208,6 +209,7 @@ def test_a_second_life_keeps_every_setting_and_both_are_in_the_history(bench: Be
         "correlation_id",
         "attempts",
         "timeout",
+        "ordering_key",
         "enqueued_at",
         "queue",
     )
