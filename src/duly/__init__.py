@@ -28,6 +28,7 @@ from duly.core.errors import (
     PayloadError,
     QueueFull,
     StoreUnreachable,
+    StoreFull,
     UsageError,
 )
 from duly.core.filters import Filter
@@ -79,6 +80,7 @@ __all__ = [
     "State",
     "StoreUnreachable",
     "Task",
+    "StoreFull",
     "TransactionNotJoined",
     "Unique",
     "UsageError",

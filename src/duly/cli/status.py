@@ -40,7 +40,8 @@ def status(context: click.Context, queue: str | None) -> None:
 
     One row for each queue: jobs by state, the age of the job that is ready longest, jobs in and out per second over
     the last minutes, the time until nothing waits (DRAIN), and how fast the line grows (SLOPE). Then a sentence for
-    each queue that needs a person and, on PostgreSQL, what share of its commits, WAL and connections the queues take,
+    each queue that needs a person; with a budget for the store (DULY_MAX_BYTES, DULY_MIN_FREE_DISK) what is spent of it
+    and when it will be full; and, on PostgreSQL, what share of its commits, WAL and connections the queues take,
     and whether they should have a broker or a database of their own. Who writes how much WAL is known by
     pg_stat_statements only; without it, rows tell.
 
@@ -61,8 +62,13 @@ def lines(found: Status, out: Out) -> list[str]:
     text = [] if out.quiet else [headline(found)]
     text += out.table(COLUMNS, (row(queue) for queue in found.queues))
     if not out.quiet:
-        text += [*sentences(found), *burden(found)]
+        text += [*sentences(found), *room(found), *burden(found)]
     return text
+
+
+def room(found: Status) -> list[str]:
+    """How much of its budget the store has spent, and when it will be full."""
+    return [] if found.room is None else [f"{found.room.health[0].upper()}{found.room.health[1:]}."]
 
 
 def burden(found: Status) -> list[str]:

@@ -20,13 +20,14 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from duly.client.blobs import BlobFolder, home_of
 from duly.client.blocking import be_strict, refuse_blocking
+from duly.client.budget import BudgetGate
 from duly.client.pressing import Pressing
 from duly.client.registry import Registry
 from duly.client.settings import Settings, resolve, without_password
 from duly.core.backoff import Backoff
-from duly.core.errors import AlreadyOpen, PayloadError, StoreUnreachable, UsageError
+from duly.core.errors import AlreadyOpen, PayloadError, StoreFull, StoreUnreachable, UsageError
 from duly.stores.connections import ambient
-from duly.stores.faults import DataFault, Transient
+from duly.stores.faults import DataFault, Full, Transient
 from duly.stores.open import open_store
 from duly.stores.protocol import Clock, Store
 from duly.telemetry.events import Happening
@@ -196,6 +197,8 @@ class Client:
     def _told(self, fault: Transient | DataFault) -> StoreUnreachable | PayloadError:
         if isinstance(fault, DataFault):
             return PayloadError(f"the store cannot hold a value of this job: {fault}; nothing was stored")
+        if isinstance(fault, Full):
+            return StoreFull(f"{without_password(self.settings.url)}: {fault}")
         unknown = (
             " Whether the last write arrived is not known: look before repeating it."
             if fault.outcome_unknown
@@ -217,6 +220,9 @@ class Client:
         with self._lock:
             if self._handles is None:
                 pressing = Pressing(self.registry, lambda: self.store.pressing, self._tell)
+                if budget := self.settings.budget:
+                    gate = BudgetGate(budget, self.registry, lambda: self.store.pressing, pressing)
+                    pressing.on_look = gate.look
                 self._handles = _Handles(self.settings.pool, pressing)
             return self._handles
 

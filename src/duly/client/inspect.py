@@ -13,6 +13,7 @@ import msgspec
 
 from duly.client import schedule_acts, selection
 from duly.client import why as reasons
+from duly.client.budget import StoreRoom, room_of
 from duly.client.control_reads import ControlReads
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import whole_number
@@ -64,6 +65,8 @@ class Status(msgspec.Struct, frozen=True):
     """Since any worker last ended an attempt or found nothing to do."""
     load: DatabaseLoad | None = None
     """What the queues take of a database that others use, too; None of an SQLite file."""
+    room: StoreRoom | None = None
+    """What the store takes of its budget (settings max_bytes, min_free_disk); None without one."""
 
     @property
     def jobs_per_s(self) -> float | None:
@@ -101,7 +104,8 @@ class Inspect(ControlReads):
         facts = {name: without_password(fact) for name, fact in store.describe().items()}
         queues = self._queues(workers)
         newest = min(ages, default=None)
-        return Status(facts, store.now(), queues, len(workers), newest, store.load())
+        room = room_of(self._client)
+        return Status(facts, store.now(), queues, len(workers), newest, store.load(), room)
 
     @blocking
     def queues(self) -> tuple[QueueStatus, ...]:

@@ -33,10 +33,11 @@ from duly.client.setting_types import (
     url,
 )
 from duly.core import defaults
+from duly.core.budget import Budget
 from duly.core.durations import compact_duration
 from duly.core.errors import UsageError
 from duly.core.payload import Bounds
-from duly.stores.urls import shown
+from duly.stores.urls import parse_url, shown
 
 Kind = Literal["flag", "code", "environment", "pyproject.toml", "default"]
 
@@ -83,6 +84,8 @@ READERS: Final[dict[str, Reader]] = {
     "poison": Reader(count, defaults.POISON),
     "max_jobs": Reader(optional_count, None),
     "max_memory": Reader(optional_size, None),
+    "max_bytes": Reader(optional_size, None),
+    "min_free_disk": Reader(optional_size, None),
     "max_payload": Reader(size, defaults.MAX_PAYLOAD),
     "max_nesting": Reader(count, defaults.MAX_NESTING),
     "blobs": Reader(folder_url, None),
@@ -129,6 +132,10 @@ class Settings:
     poison: int
     max_jobs: int | None
     max_memory: int | None
+    max_bytes: int | None
+    """What the store may take; nearer to it, less important queues are refused. None: as much as comes."""
+    min_free_disk: int | None
+    """What stays free of the disk of an SQLite file."""
     max_payload: int
     max_nesting: int
     blobs: Path | None
@@ -142,6 +149,11 @@ class Settings:
     origins: Mapping[str, Origin] = field(repr=False)
     hidden: tuple[str, ...] = ()
     """Variables of the environment that a value in code hides."""
+
+    @cached_property
+    def budget(self) -> Budget:
+        """How large the store may become."""
+        return Budget(self.max_bytes, self.min_free_disk)
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -203,6 +215,11 @@ def checked(settings: Settings) -> Settings:
         raise UsageError(
             f"keep_dead={compact_duration(settings.keep_dead)} is shorter than a day: nobody would see a dead letter; "
             "write '1d' or more"
+        )
+    if settings.min_free_disk is not None and parse_url(settings.url).kind == "postgres":
+        raise UsageError(
+            "min_free_disk: the disk of a PostgreSQL server cannot be seen from here; write max_bytes instead, which "
+            "bounds the tables of duly"
         )
     return settings
 

@@ -12,6 +12,7 @@ Owns the tree and nothing else: it knows no store, no worker, no exit code.
     ├── ConnectionMismatch    the connection handed in leads to another database
     ├── AlreadyOpen           too late to configure
     ├── StoreUnreachable      the database does not answer
+    │   └── StoreFull         its disk is full
     └── MigrationNeeded       the database has another schema version
 """
 
@@ -47,7 +48,9 @@ class QueueFull(DulyError):
     one second to one minute.
     """
 
-    def __init__(self, message: str, *, queue: str = "", retry_after: timedelta = timedelta(minutes=1)) -> None:
+    def __init__(
+        self, message: str, *, queue: str = "", retry_after: timedelta = timedelta(minutes=1)
+    ) -> None:
         super().__init__(message)
         self.queue = queue
         self.retry_after = retry_after
@@ -97,6 +100,14 @@ class StoreUnreachable(DulyError):
     """The store does not answer: check its URL, its server and the network, then try again.
 
     Nothing was lost; whether the last write arrived is unknown until the store answers again.
+    """
+
+
+class StoreFull(StoreUnreachable):
+    """The disk of the store is full: free some space, then try again. Nothing of this call was stored.
+
+    What was stored before is safe. A budget (`max_bytes`, `min_free_disk`) refuses less important jobs before it comes
+    to this.
     """
 
 

@@ -15,6 +15,10 @@ class Transient(DulyError):
         self.outcome_unknown = outcome_unknown
 
 
+class Full(Transient):
+    """No space is left for the write, and nothing of it was stored; reads go on, and small writes may."""
+
+
 class DataFault(DulyError):
     """One row of a batch cannot be stored. The batch was rolled back; halve it until the bad row is alone."""
 

@@ -267,11 +267,31 @@ class Recovered(Happening, frozen=True):
 class JobsShed(Happening, frozen=True):
     level: ClassVar[Level] = "warning"
     jobs: int
+    why: str = "their queues held more than max_depth, and the least urgent went first"
+
+    def sentence(self) -> str:
+        jobs = "1 job was" if self.jobs == 1 else f"{self.jobs} jobs were"
+        return f"{jobs} shed: {self.why}; look at them: duly jobs --state shed"
+
+
+class StoreFilling(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    why: str
+    refused: tuple[str, ...]
+
+    def sentence(self) -> str:
+        if not self.refused:
+            return f"the store has room again for every queue: {self.why}"
+        return f"{self.why}; its producers are refused for now: {', '.join(self.refused)}"
+
+
+class RecordsDropped(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    jobs: int
 
     def sentence(self) -> str:
         return (
-            f"{self.jobs} jobs were shed: their queues held more than max_depth, and the least urgent went first; "
-            "look at them: duly jobs --state shed"
+            f"the budget of the store is spent: {self.jobs} finished jobs of less important queues went early"
         )
 
 

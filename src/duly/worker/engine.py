@@ -18,6 +18,7 @@ from duly.worker.attempt import Attempt, must_be_read
 from duly.worker.batches import Batches
 from duly.worker.blobs import Blobs
 from duly.worker.board import Board
+from duly.worker.budget import StoreBudget
 from duly.worker.card import cards_of
 from duly.worker.crew import LONGEST_CUT, Crew, Surroundings
 from duly.worker.dead_breaker import DeadBreakers
@@ -247,7 +248,9 @@ class Engine:
             self.promote,
             self.batches,
             Rescue(self.store.leases, self.incarnation, plan.heartbeat, plan.poison, self._swept, hub),
-            Sweep(upkeep, plan.poison, plan.lateness(), _SWEEP_EVERY, self._swept, hub),
+            Sweep(
+                upkeep, plan.poison, plan.lateness(), _SWEEP_EVERY, self._swept, hub, self._budget(app, hub)
+            ),
             Parked(upkeep, self.fetch.cards, _PARKED_EVERY, self._parked),
             Retention(upkeep, app.queues, plan.keep, plan.keep_dead),
             Announce(upkeep, app.queues, plan.keep_dead, hub),
@@ -256,6 +259,14 @@ class Engine:
             *self._dead_breakers(app, hub),
             *([] if app.settings.blobs is None else [Blobs(app.settings.blobs, self.store)]),
         ]
+
+    def _budget(self, app: AppLike, hub: Hub) -> StoreBudget | None:
+        budget = app.settings.budget
+        return (
+            StoreBudget(self.store, budget, app.queues, self.plan.keep, self.plan.keep_dead, hub)
+            if budget
+            else None
+        )
 
     def _dead_breakers(self, app: AppLike, hub: Hub) -> list[Duty]:
         declared = app.queues

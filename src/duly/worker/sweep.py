@@ -7,6 +7,7 @@ from duly.core.defaults import UNKNOWN_AFTER
 from duly.stores.protocol import UpkeepStore
 from duly.telemetry.events import JobsShed, Recovered
 from duly.telemetry.hub import Hub
+from duly.worker.budget import StoreBudget
 
 
 class Sweep:
@@ -15,7 +16,14 @@ class Sweep:
     name = "sweep"
 
     def __init__(
-        self, upkeep: UpkeepStore, poison: int, grace: float, every: float, ring: Callable[[], None], hub: Hub
+        self,
+        upkeep: UpkeepStore,
+        poison: int,
+        grace: float,
+        every: float,
+        ring: Callable[[], None],
+        hub: Hub,
+        budget: StoreBudget | None = None,
     ) -> None:
         self._upkeep = upkeep
         self._poison = poison
@@ -23,6 +31,7 @@ class Sweep:
         self._every = every
         self._ring = ring
         self._hub = hub
+        self._budget = budget
 
     def run(self, now: float) -> float:
         swept = self._upkeep.sweep(UNKNOWN_AFTER, self._poison, self._grace)
@@ -34,6 +43,8 @@ class Sweep:
             self._hub.emit(JobsShed(swept.shed))
         if swept.orphans or swept.overdue or swept.unparked or swept.stragglers:
             self._ring()
+        if swept.ran and self._budget is not None:
+            self._budget.look()
         return self._every
 
     def failed(self) -> None:

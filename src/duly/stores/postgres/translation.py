@@ -18,6 +18,7 @@ PREPARED_BEFORE: Final = "42P05"
 REPEATABLE: Final = frozenset({"40001", "40P01", UNPREPARED, PREPARED_BEFORE})
 WRONG_ISOLATION: Final = "DY001"
 READ_ONLY: Final = "25006"
+_DISK_FULL: Final = "53100"
 NO_SCHEMA: Final = frozenset({"3F000", "42P01", "42883", "42704", "42703"})
 _NO_RIGHT: Final = frozenset({"42501"})
 _FOR_NOW: Final = (
@@ -64,6 +65,11 @@ def translated(error: psycopg.Error | UnicodeError, *, broken: bool, where: str)
         )
     if state.startswith(_BAD_DATA) or (not state and isinstance(error, psycopg.DataError)):
         return faults.DataFault(f"this cannot be stored: {_first(error)}")
+    if state == _DISK_FULL:
+        return faults.Full(
+            f"the disk of PostgreSQL at {where} is full: {_first(error)}; nothing of this call was stored. "
+            "Free some space, then try again"
+        )
     if state.startswith(_FOR_NOW) or (not state and isinstance(error, psycopg.OperationalError)):
         return faults.Transient(f"PostgreSQL at {where} refused for now: {_first(error)}")
     return None

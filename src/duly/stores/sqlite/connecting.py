@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from duly.core.errors import DulyError, StoreUnreachable, UsageError
-from duly.stores.sqlite.errors import ReadOnlyFile, Unreachable, is_busy
+from duly.stores.sqlite.errors import ReadOnlyFile, Unreachable, full_disk, is_busy
 
 Journal = Literal["wal", "truncate"]
 
@@ -102,7 +102,7 @@ def side_file_error(error: OSError, path: str) -> DulyError:
             f"{error.filename or path} cannot be written; give this process write permission on the folder of {path}"
         )
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return Unreachable(f"the disk of {path} is full; nothing was stored. Free some space, then try again")
+        return full_disk(path)
     if error.errno == errno.ENOENT:
         return StoreUnreachable(
             f"the folder {Path(path).parent} does not exist; create it, or name another file"

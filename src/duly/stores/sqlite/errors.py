@@ -3,8 +3,8 @@
 import sqlite3
 from typing import Final
 
-from duly.core.errors import DulyError, MigrationNeeded, StoreUnreachable, UsageError
-from duly.stores.faults import DataFault, ReadOnly, Transient
+from duly.core.errors import DulyError, MigrationNeeded, StoreFull, StoreUnreachable, UsageError
+from duly.stores.faults import DataFault, Full, ReadOnly, Transient
 
 _DATA: Final = {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
 _LOCKED: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
@@ -19,6 +19,10 @@ class Unreachable(Transient, StoreUnreachable):
 
 class ReadOnlyFile(ReadOnly, StoreUnreachable):
     """The file or its folder accepts no writes from this process."""
+
+
+class FullDisk(Full, StoreFull):
+    """No space is left for the file or its journal."""
 
 
 class CannotBecomeWriter(UsageError):
@@ -51,9 +55,7 @@ def translate(error: BaseException, path: str, *, committing: bool = False) -> D
             f"{path} is read-only for this process; give it write permission on the file and its folder"
         )
     if code == sqlite3.SQLITE_FULL:
-        return Unreachable(
-            f"the disk of {path} is full; nothing of this call was stored. Free some space, then try again"
-        )
+        return full_disk(path)
     if code == sqlite3.SQLITE_NOTADB:
         return StoreUnreachable(f"{path} is not an SQLite database; name another file in the URL")
     if code == sqlite3.SQLITE_CORRUPT:
@@ -67,6 +69,12 @@ def translate(error: BaseException, path: str, *, committing: bool = False) -> D
     if "no such table" in str(error) or "no such column" in str(error):
         return MigrationNeeded(f"{path} has no tables of this release ({error}); run: duly migrate")
     return None
+
+
+def full_disk(path: str) -> FullDisk:
+    return FullDisk(
+        f"the disk of {path} is full; nothing of this call was stored. Free some space, then try again"
+    )
 
 
 def locked(path: str, seconds: float | None = None) -> str:
