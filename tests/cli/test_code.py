@@ -60,6 +60,18 @@ def test_an_app_is_found_by_module_name_or_factory(reference: str, shop: Path) -
     assert list(app.tasks) == ["send_receipt"]
 
 
+def test_a_resource_and_a_lock_beside_the_app_are_no_apps(shop: Path) -> None:
+    (shop / "shop.py").write_text(
+        SHOP + '\napi = jobs.resource("api", max_running=4)\nledger = jobs.lock("ledger", ttl="5m")'
+    )
+
+    app = load_app("shop")
+
+    assert list(app.tasks) == ["send_receipt"]
+    with pytest.raises(UsageError, match="shop:api is Resource, neither an App"):
+        load_app("shop:api")
+
+
 @pytest.mark.parametrize(
     ("source", "reference", "error"),
     [

@@ -128,4 +128,5 @@ def _apps(module: ModuleType) -> dict[str, AppLike]:
 
 def _is_app(value: object) -> TypeGuard[AppLike]:
     # Not by isinstance: Python 3.11 reads each attribute of the protocol, and reading `store` opens it.
-    return isinstance(getattr(value, "client", None), Client)
+    # A resource has a client, too.
+    return isinstance(getattr(value, "client", None), Client) and hasattr(type(value), "load")
