@@ -15,7 +15,7 @@ GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help setup demo dev test test-long test-previous check format generate typing docs scenarios mutants drill drill-short \
-	bench bench-beside bench-flat bench-peers bench-short soak soak-short ci ci-long clean
+	bench bench-beside bench-control bench-flat bench-peers bench-short soak soak-short ci ci-long clean
 
 help: ## Lists every target
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ bench-peers: services ## The same beside other queues, each installed for it (PE
 bench-flat: services ## Does PostgreSQL stay as fast under old snapshots, millions of jobs and their retention? (options=…)
 	$(BIN)/python -m bench.flat $(options)
 
+bench-control: services ## What do keys, tenants, limits and depths cost? (options='--write docs/performance.md')
+	$(BIN)/python -m bench.control $(options)
+
 bench-beside: services ## Measures what the application in the same database feels, NOTIFY, PgBouncer, and a far database
 	$(BIN)/python -m bench.beside
 	$(BIN)/python -m bench.remote
@@ -102,6 +105,7 @@ bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python -m bench.beside --once
 	$(BIN)/python -m bench.remote --once
 	$(BIN)/python -m bench.flat --once
+	$(BIN)/python -m bench.control --once
 
 soak: services ## Runs 4,000 jobs/s on PostgreSQL and 1,500/s on SQLite for 30 minutes each (minutes=N: so many)
 	$(BIN)/python -m bench.soak $(if $(minutes),--minutes $(minutes))

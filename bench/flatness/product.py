@@ -27,12 +27,14 @@ BATCH = 20_000
 class Worker:
     """One `duly worker` process on the database."""
 
-    def __init__(self, url: str, folder: Path, *options: str) -> None:
+    def __init__(
+        self, url: str, folder: Path, *options: str, application: str = "bench.flatness.tasks:jobs"
+    ) -> None:
         path = folder / f"counter-{time.monotonic_ns()}"
         self.counter = tasks.Counter(path)
         self._log = (folder / "worker.log").open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "duly.cli.main", "worker", "bench.flatness.tasks:jobs", *options],
+            [sys.executable, "-m", "duly.cli.main", "worker", application, *options],
             env=dict(os.environ, FLAT_URL=url, FLAT_COUNTER=str(path)),
             stdin=subprocess.DEVNULL,
             stdout=self._log,

@@ -161,10 +161,11 @@ def report(results: Results, header: Sequence[str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def replaced(page: str, block: str) -> str:
+def replaced(page: str, block: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """The page with the block between its two marks. ValueError when it has no such place."""
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+    first, last = marks
+    head, begin, rest = page.partition(first)
+    _, end, tail = rest.partition(last)
     if not begin or not end:
-        raise ValueError(f"the page has no place for it, which is between {BEGIN} and {END}")
-    return f"{head}{BEGIN}\n\n{block}\n\n{END}{tail}"
+        raise ValueError(f"the page has no place for it, which is between {first} and {last}")
+    return f"{head}{first}\n\n{block}\n\n{last}{tail}"
