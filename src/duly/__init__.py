@@ -11,6 +11,7 @@ from duly.client.enqueued import Enqueued
 from duly.client.job import Job
 from duly.client.limit import Limit
 from duly.client.lock import Lock
+from duly.client.paced import Paced
 from duly.client.provider import OWN, TransactionNotJoined
 from duly.client.queue import Queue
 from duly.client.resource import Breaker, Resource
@@ -27,8 +28,8 @@ from duly.core.errors import (
     NotFound,
     PayloadError,
     QueueFull,
-    StoreUnreachable,
     StoreFull,
+    StoreUnreachable,
     UsageError,
 )
 from duly.core.filters import Filter
@@ -68,6 +69,7 @@ __all__ = [
     "MigrationNeeded",
     "NotFound",
     "Outcome",
+    "Paced",
     "PayloadError",
     "PerKey",
     "Queue",
@@ -78,9 +80,9 @@ __all__ = [
     "Skip",
     "Snooze",
     "State",
+    "StoreFull",
     "StoreUnreachable",
     "Task",
-    "StoreFull",
     "TransactionNotJoined",
     "Unique",
     "UsageError",

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import TimeoutError as NotYet
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from duly.core.bounds import (
     LONGEST_WAIT,
@@ -20,6 +20,7 @@ from duly.core.bounds import (
     full_text,
     overfull,
     pace,
+    room,
     spent_text,
     wait,
 )
@@ -31,15 +32,24 @@ from duly.telemetry.events import QueueWasFull
 if TYPE_CHECKING:
     from duly.client.client import Client
     from duly.client.registry import Registry
-    from duly.stores.control import PressingStore
 
 _AGE: Final = SAMPLE_AGE.total_seconds()
 _SHARE: Final = 20
 """Looks at a full queue cost a producer at most one part in so many of its time."""
 _PATIENCE: Final = 0.1
 """Seconds: a caller's transaction holds locks, and waits no longer for a look."""
+_SHORTEST_REST: Final = 0.02
+_LONGEST_REST: Final = 0.25
+"""Seconds between two questions whether there is room."""
 _TOLD_EVERY: Final = 60.0
 _NO_TIME: Final = timedelta(0)
+
+
+class Asked(Protocol):
+    """What it needs of a store."""
+
+    def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
+        """See stores.control.PressingStore."""
 
 
 class Verdict(NamedTuple):
@@ -62,17 +72,19 @@ class Over(NamedTuple):
     retry_after: timedelta
     refuses: bool
     pause: timedelta
+    makes_room: timedelta
+    """How long one job's room takes."""
     text: str
 
 
 class _Sample:
     __slots__ = ("arrived", "at", "fill")
 
-    def __init__(self, fill: Fill, at: float) -> None:
+    def __init__(self, fill: Fill, at: float, arrived: int) -> None:
         self.fill = fill
         self.at = at
-        self.arrived = 0
-        """Jobs that this client has brought since."""
+        self.arrived = arrived
+        """Jobs that this client has brought since, or is about to bring."""
 
 
 class _Floor(NamedTuple):
@@ -87,7 +99,7 @@ class Pressing:
     def __init__(
         self,
         registry: Registry,
-        store: Callable[[], PressingStore],
+        store: Callable[[], Asked],
         tell: Callable[[QueueWasFull], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -96,6 +108,7 @@ class Pressing:
         self._store = store
         self._clock = clock
         self._samples: dict[str, _Sample] = {}
+        self._admitted: dict[str, int] = {}
         self._floor: _Floor | None = None
         self._lock = threading.Lock()
         self._looking = threading.Lock()
@@ -126,6 +139,8 @@ class Pressing:
             return True
         if any(queue not in self._samples and queue in self._bounds for queue in wanted):
             return True
+        if self._admitted:
+            wanted = {queue: more for queue, more in wanted.items() if more > self._admitted.get(queue, 0)}
         # A store that keeps its count for all producers knows nothing newer.
         over = [one.queue for one in self._over(wanted) if one.queue in self._samples]
         if not over or self._clock() - self._looked_at < _SHARE * self._cost:
@@ -146,7 +161,8 @@ class Pressing:
                 self._keep(self._store().fills(asked), began)
         finally:
             self._looked_at = self._clock()
-            self._cost = self._looked_at - began
+            # The first look may have opened the store.
+            self._cost = 0.0 if new else self._looked_at - began
             self._looking.release()
 
     def judge(self, wanted: Mapping[str, int], *, strict: frozenset[str], joined: bool) -> Verdict:
@@ -154,22 +170,63 @@ class Pressing:
 
         `joined`: in a transaction of the caller, where only those of `strict` queues are refused and none waits.
         """
+        if self._admitted:
+            wanted = self._not_admitted(wanted)
         over = self._over(wanted)
         for one in over:
             if one.queue in strict or (one.refuses and not joined):
                 self._told.add(one, "refused", wanted[one.queue])
                 raise QueueFull(one.text, queue=one.queue, retry_after=one.retry_after)
-        with self._lock:
-            for queue, more in wanted.items():
-                sample = self._samples.get(queue)
-                if sample is not None:
-                    sample.arrived += more
+        self.brought(wanted)
         if not over:
             return FREE
         pause = _NO_TIME if joined else max(one.pause for one in over)
         for one in over:
             self._told.add(one, "slowed" if pause else "stored", wanted[one.queue])
         return Verdict(frozenset(one.queue for one in over), pause.total_seconds())
+
+    def brought(self, jobs: Mapping[str, int]) -> None:
+        """So many jobs for these queues are stored, or are about to be."""
+        with self._lock:
+            for queue, more in jobs.items():
+                sample = self._samples.get(queue)
+                if sample is not None:
+                    sample.arrived += more
+
+    def admit(self, queue: str) -> float:
+        """0: there is room for one more job, which is kept for the next that comes, until `leave`; blocks for a look.
+        Else the seconds after which to ask again."""
+        if self.idle:
+            return 0.0
+        wanted = {queue: 1}
+        if self.wants_look(wanted):
+            self.look(wanted)
+        over = self._over(wanted)
+        if over:
+            self._told.add(over[0], "slowed", 1)
+            return min(_LONGEST_REST, max(_SHORTEST_REST, over[0].makes_room.total_seconds()))
+        self.brought(wanted)
+        with self._lock:
+            self._admitted[queue] = self._admitted.get(queue, 0) + 1
+        return 0.0
+
+    def leave(self, queue: str) -> None:
+        """The place that `admit` kept is needed no longer, if nothing has come."""
+        with self._lock:
+            self._take(queue, 1)
+
+    def _not_admitted(self, wanted: Mapping[str, int]) -> Mapping[str, int]:
+        """What is left to look at: the rest has its places, and was counted."""
+        with self._lock:
+            left = {queue: more - self._take(queue, more) for queue, more in wanted.items()}
+        return {queue: more for queue, more in left.items() if more or not wanted[queue]}
+
+    def _take(self, queue: str, most: int) -> int:
+        kept = self._admitted.pop(queue, 0)
+        taken = min(kept, most)
+        if kept > taken:
+            self._admitted[queue] = kept - taken
+        return taken
 
     def _over(self, wanted: Mapping[str, int]) -> list[Over]:
         found = []
@@ -189,7 +246,7 @@ class Pressing:
 
     def _refused(self, queue: str, floor: _Floor) -> Over:
         text = spent_text(queue, floor.why, floor.retry_after)
-        return Over(queue, floor.why, floor.retry_after, True, _NO_TIME, text)
+        return Over(queue, floor.why, floor.retry_after, True, _NO_TIME, floor.retry_after, text)
 
     def _importance(self, queue: str) -> int:
         declared = self._registry.queues.get(queue)
@@ -201,7 +258,7 @@ class Pressing:
                 before = self._samples.get(queue)
                 # The store may answer with the count that it gave last time.
                 if before is None or fill.at is None or before.fill.at != fill.at:
-                    self._samples[queue] = _Sample(fill, at)
+                    self._samples[queue] = _Sample(fill, at, self._admitted.get(queue, 0))
 
 
 class _Told:
@@ -275,4 +332,5 @@ def _look_beside(client: Client, wanted: Mapping[str, int]) -> None:
 def _over(queue: str, why: str, bound: Bound, fill: Fill, more: int) -> Over:
     after = wait(bound, fill, more)
     pause = pace(bound, fill, more) if bound.when_full == "slow" else _NO_TIME
-    return Over(queue, why, after, bound.when_full == "reject", pause, full_text(queue, why, after))
+    text = full_text(queue, why, after)
+    return Over(queue, why, after, bound.when_full == "reject", pause, room(bound, fill), text)

@@ -39,6 +39,12 @@ class Tick:
         self._signature = task.handler.callers_signature()
         _check_template(task, key, self._signature)
 
+    @property
+    def queue(self) -> str:
+        """Where its jobs go."""
+        draft = self.task.draft()
+        return draft.options.queue or draft.declaration.queue
+
     def jobs(self, connection: Any, trigger: str) -> Iterator[NewJob]:
         """Read the source and describe the job of each row, one after the other. UsageError for a row of no form."""
         rows: object = self._read(connection)

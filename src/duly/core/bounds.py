@@ -100,13 +100,16 @@ def overfull(bound: Bound, fill: Fill, more: int) -> str | None:
 
 def wait(bound: Bound, fill: Fill, more: int) -> timedelta:
     """How long until `more` jobs fit at the rate at which the queue drains: from a second to a minute."""
+    return max(SHORTEST_WAIT, room(bound, fill, more))
+
+
+def room(bound: Bound, fill: Fill, more: int = 1) -> timedelta:
+    """How long it takes to make room for so many at the rate at which the queue drains; at most a minute."""
     if not fill.out_per_s:
         return LONGEST_WAIT
-    over = 1 if bound.max_depth is None else fill.depth + more - bound.max_depth
+    over = 1 if bound.max_depth is None else max(0, fill.depth + more - bound.max_depth)
     seconds = over / fill.out_per_s
-    if seconds >= LONGEST_WAIT.total_seconds():
-        return LONGEST_WAIT
-    return max(SHORTEST_WAIT, timedelta(seconds=seconds))
+    return LONGEST_WAIT if seconds >= LONGEST_WAIT.total_seconds() else timedelta(seconds=seconds)
 
 
 def pace(bound: Bound, fill: Fill, more: int) -> timedelta:

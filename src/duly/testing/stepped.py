@@ -96,7 +96,7 @@ class SteppedWorker:
             Parked(store.upkeep, cards, 1.0, self._parked),
         ]
         self._until_done: list[Duty] = [
-            Schedules(store, app.client.registry.schedules, hub),
+            Schedules(store, app.client.registry.schedules, hub, pressing=app.client.pressing),
             Operations(store),
             Retention(store.upkeep, app.queues, made.keep, made.keep_dead),
         ]

@@ -165,6 +165,8 @@ class Child:
             registered_at = boottime()
             incarnation = store.leases.register(info)
 
+        # What its handlers meet at full queues belongs into the worker's log.
+        app.client.tell = self._hub.emit
         self._patiently(register)
         self._board.renew(registered_at)
         # From here on the supervisor looks at the pulse.

@@ -282,7 +282,10 @@ class Engine:
         return any(resource.breaker is not None for resource in app.client.registry.resources.values())
 
     def _scheduling(self, app: AppLike, hub: Hub) -> list[Duty]:
-        return [] if self.plan.quarantine else [Schedules(self.store, app.client.registry.schedules, hub)]
+        if self.plan.quarantine:
+            return []
+        client = app.client
+        return [Schedules(self.store, client.registry.schedules, hub, pressing=client.pressing)]
 
     def _loop_turns(self) -> bool:
         return self.floor.clock() - self._board.pulse().ticked_at < _STANDS_STILL

@@ -3,13 +3,16 @@
 Decides nothing itself: core/schedule.py says what is due, client/ticks.py what a tick's rows are.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from duly.client.pressing import Pressing
 from duly.client.scheduled import Declared
 from duly.client.ticks import enqueue_ready
 from duly.core.defaults import MAX_REASON
+from duly.core.errors import QueueFull
 from duly.core.job import Stored
 from duly.core.lifecycle import Outcome
 from duly.core.registration import ScheduleRecord
@@ -43,8 +46,10 @@ class Schedules:
         declared: Mapping[str, Declared],
         hub: Hub,
         clock: Callable[[], float] = boottime,
+        pressing: Pressing | None = None,
     ) -> None:
         self._store = store
+        self._pressing = pressing
         self._declared = declared
         self._hub = hub
         self._clock = clock
@@ -101,6 +106,9 @@ class Schedules:
         if made.next_at == record.next_at:
             return False
         jobs = [occurrence(schedule, due) for due in made.fire]
+        full = self._full(Counter(job.queue for job in jobs))
+        if full is not None:
+            return self._refused(record, made.next_at, made.missed + len(jobs), full)
         last_at = made.fire[-1] if made.fire else record.last_at or record.next_at
         stored = self._store.schedules.fire(
             schedule.name, record.next_at, made.next_at, last_at, jobs, made.missed
@@ -108,6 +116,26 @@ class Schedules:
         if stored is None:
             return False
         self._tell(record, made.missed, stored)
+        return True
+
+    def _full(self, wanted: Mapping[str, int]) -> QueueFull | None:
+        """Why a queue takes none of these now. Nobody waits here: a queue that slows or sheds takes them."""
+        if self._pressing is None or self._pressing.idle or not wanted:
+            return None
+        if self._pressing.wants_look(wanted):
+            self._pressing.look(wanted)
+        try:
+            self._pressing.judge(wanted, strict=frozenset(), joined=False)
+        except QueueFull as full:
+            return full
+        return None
+
+    def _refused(self, record: ScheduleRecord, next_at: datetime, missed: int, full: QueueFull) -> bool:
+        """A due time that meets a full queue has passed: late runs would only come to stand behind it."""
+        name, last_at = record.schedule.name, record.last_at or record.next_at
+        if self._store.schedules.fire(name, record.next_at, next_at, last_at, [], missed) is None:
+            return False
+        self._missed.add(name, missed, f"the queue {full.queue!r} is full")
         return True
 
     def _tick(self, record: ScheduleRecord, moment: datetime) -> bool:
@@ -119,6 +147,10 @@ class Schedules:
         next_at = due_from(record, moment)
         # Rows are ready or not: after a downtime one look, at the latest due time, stands for all.
         due = next_at - (record.schedule.every or timedelta(0))
+        full = self._full({declared.tick.queue: 1})
+        if full is not None:
+            # The rows stay where they are, for a later look.
+            return self._refused(record, next_at, 1, full)
         with self._store.transaction() as connection:
             # The first statement, because it locks the schedule: of two workers one reads the rows.
             if not self._store.advance_on(connection, name, record.next_at, next_at, due, 1):
@@ -126,6 +158,8 @@ class Schedules:
             trigger = trigger_of(name, due)
             stored, refused = enqueue_ready(self._store, connection, declared.tick, trigger)
         created = _created(stored)
+        if self._pressing is not None and created > 1:
+            self._pressing.brought({declared.tick.queue: created - 1})
         if created:
             self._hub.emit(ScheduleFired(name, created))
         if refused:

@@ -1,0 +1,192 @@
+"""How a client knows how full its queues are: when it asks, what it counts itself, and who is refused from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from duly import QueueFull
+from duly.client.pressing import FREE, Pressing
+from duly.client.queue import Queue
+from duly.client.registry import Registry
+from duly.core.bounds import Bound, Fill
+from duly.core.control import WhenFull
+from duly.telemetry.events import Happening
+from tests.worker.doubles import Clock
+
+AT = datetime(2030, 5, 1, tzinfo=UTC)
+NOBODY: frozenset[str] = frozenset()
+
+
+class Store:
+    """Answers what it is told to, and counts the questions."""
+
+    def __init__(self) -> None:
+        self.fill = Fill(0)
+        self.asked: list[dict[str, int]] = []
+
+    def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
+        self.asked.append(dict(queues))
+        return dict.fromkeys(queues, self.fill)
+
+
+class Producer:
+    """Brings jobs as an enqueue does."""
+
+    def __init__(self, when_full: WhenFull = "reject", max_depth: int = 10) -> None:
+        self.store, self.clock, self.told = Store(), Clock(), list[Happening]()
+        registry = Registry()
+        registry.add_queue(Queue("mail", bound=Bound(max_depth, None, when_full), importance=50))
+        registry.add_queue(Queue("news", bound=Bound(max_depth, None, when_full)))
+        self.pressing = Pressing(registry, lambda: self.store, self.told.append, self.clock)
+
+    def brings(self, jobs: int, queue: str = "mail", *, joined: bool = False) -> tuple[bool, float]:
+        wanted = {queue: jobs}
+        if self.pressing.wants_look(wanted):
+            self.pressing.look(wanted)
+        verdict = self.pressing.judge(wanted, strict=NOBODY, joined=joined)
+        return queue in verdict.over, verdict.pause
+
+    def is_refused(self, jobs: int, queue: str = "mail") -> bool:
+        try:
+            self.brings(jobs, queue)
+        except QueueFull:
+            return True
+        return False
+
+
+def test_the_store_is_asked_once_a_second_however_much_comes() -> None:
+    producer = Producer(max_depth=1000)
+
+    for _ in range(100):
+        producer.brings(1)
+        producer.clock.now += 0.02
+
+    assert len(producer.store.asked) == 2
+
+
+def test_one_question_is_about_all_queues_in_use() -> None:
+    producer = Producer()
+    producer.brings(1)
+    producer.brings(1, "news")
+    producer.clock.now += 1
+
+    producer.brings(1)
+
+    assert producer.store.asked == [{"mail": 10}, {"mail": 10, "news": 10}, {"mail": 10, "news": 10}]
+
+
+def test_what_it_has_brought_itself_counts_between_two_looks() -> None:
+    producer = Producer()
+    producer.store.fill = Fill(4, at=AT)
+    producer.brings(6)
+
+    assert producer.is_refused(1)
+
+
+def test_what_has_ended_meanwhile_makes_room_again() -> None:
+    producer = Producer()
+    producer.store.fill = Fill(4, out_per_s=10.0, at=AT)
+    producer.brings(6)
+    producer.clock.now += 0.5
+
+    assert not producer.is_refused(5)
+    assert producer.is_refused(1)
+
+
+def test_a_count_that_is_the_stores_old_one_forgets_nothing_of_what_was_brought() -> None:
+    producer = Producer()
+    producer.store.fill = Fill(4, at=AT)
+    producer.brings(5)
+    producer.clock.now += 1.5
+
+    assert producer.is_refused(2)
+    assert len(producer.store.asked) == 2
+
+
+def test_a_new_count_replaces_what_was_counted_here() -> None:
+    producer = Producer()
+    producer.store.fill = Fill(4, at=AT)
+    producer.brings(5)
+    producer.clock.now += 1.5
+    producer.store.fill = Fill(2, at=AT + timedelta(seconds=1))
+
+    assert not producer.is_refused(8)
+
+
+def test_before_it_refuses_it_looks_again_where_the_store_counts_at_once() -> None:
+    producer = Producer()
+    producer.brings(10)
+    producer.store.fill = Fill(3)
+
+    assert not producer.is_refused(1)
+
+
+def test_queues_that_are_less_important_are_refused_from_outside() -> None:
+    producer = Producer("slow")
+    producer.pressing.refuse_below(50, "the store is full", timedelta(seconds=7))
+
+    with pytest.raises(
+        QueueFull, match=r"'news' gives way .* the store is full.* Try again in 7s"
+    ) as refused:
+        producer.brings(1, "news")
+
+    assert refused.value.retry_after == timedelta(seconds=7)
+    assert producer.brings(1, "mail") == (False, 0.0)
+    assert producer.is_refused(0, "news"), "what is due later takes room in the store, too"
+    assert producer.is_refused(1, "undeclared")
+    assert producer.brings(1, "news", joined=True) == (True, 0.0)
+
+    producer.pressing.refuse_below(None)
+
+    assert producer.brings(1, "news") == (False, 0.0)
+
+
+def test_who_refuses_from_outside_is_asked_with_each_look_and_needs_no_bound() -> None:
+    looks: list[int] = []
+    clock = Clock()
+    pressing = Pressing(Registry(), Store, lambda _: None, clock)
+    assert pressing.idle
+    pressing.on_look = lambda: looks.append(1)
+
+    for _ in range(3):
+        if pressing.wants_look({"mail": 1}):
+            pressing.look({"mail": 1})
+        assert pressing.judge({"mail": 1}, strict=NOBODY, joined=False) == FREE
+        clock.now += 0.6
+
+    assert not pressing.idle
+    assert len(looks) == 2
+
+
+def test_a_place_that_was_kept_is_not_refused() -> None:
+    producer = Producer(max_depth=1)
+    producer.store.fill = Fill(0, at=AT)
+
+    assert producer.pressing.admit("mail") == 0.0
+    assert producer.pressing.admit("mail") > 0
+    assert not producer.is_refused(1)
+    assert producer.is_refused(1)
+
+
+def test_a_place_that_is_left_is_not_kept() -> None:
+    producer = Producer(max_depth=1)
+    producer.store.fill = Fill(0, at=AT)
+    producer.pressing.admit("mail")
+
+    producer.pressing.leave("mail")
+
+    assert producer.is_refused(1)
+
+
+def test_what_producers_meet_is_told_at_once_and_then_once_a_minute() -> None:
+    producer = Producer()
+    producer.store.fill = Fill(11, at=AT)
+
+    for _ in range(150):
+        producer.is_refused(1)
+        producer.clock.now += 1
+
+    assert [getattr(event, "jobs", None) for event in producer.told] == [1, 60, 60]
