@@ -2,6 +2,7 @@
 
 from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import Event, State
+from duly.core.registration import QueuePolicy
 from duly.stores.protocol import Store
 
 from .bench import HOUR, MINUTE, Bench, ended, new_job
@@ -191,6 +192,18 @@ def what_follows_a_dead_job_goes_back_behind_it(bench: Bench) -> None:
 
     assert bench.start_ids(worker) == []
     bench.store.operator.purge(ids[:1], "ann", "broken")
+    assert rest(bench, worker) == ids[1:]
+
+
+def what_follows_a_dead_job_is_paused_with_its_key_and_no_longer(bench: Bench) -> None:
+    bench.declare(queues=[QueuePolicy("default", ordering="pause_key")])
+    worker, ids = bench.worker(), three(bench)
+    first, *others = bench.start(worker, 10, chain=3)
+    back = [ended(job, Event.interrupt) for job in others]
+    assert bench.start_ids(worker, ends=[ended(first, Event.bury), *back]) == []
+
+    assert bench.store.control.resume_key("default", "", "a", "ann", "looked at")
+
     assert rest(bench, worker) == ids[1:]
 
 

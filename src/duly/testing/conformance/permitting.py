@@ -1,6 +1,6 @@
 """Cases: locks and permits taken outside a claim, and overrides: what a person changes for a while."""
 
-from duly.core.control import LimitPolicy, Override, Permit, Rate, Refusal, TaskLimit
+from duly.core.control import BreakerPolicy, LimitPolicy, Override, Permit, Rate, Refusal, TaskLimit
 from duly.core.errors import LeaseLost
 from duly.core.job import ClaimedJob, Incarnation, Token
 from duly.core.lifecycle import Event, State
@@ -190,6 +190,13 @@ def a_permit_waits_for_a_rate_and_a_hold(bench: Bench) -> None:
     assert _refused(_take(bench, "resource:held"), "resource:held").wait == MINUTE
     bench.clock.advance(7 * SECOND)
     _got(_take(bench, API))
+
+
+def a_resource_that_is_closed_by_hand_gives_no_permit_and_names_no_time(bench: Bench) -> None:
+    bench.declare(LimitPolicy(API, breaker=BreakerPolicy()), takes=[OF_API])
+    assert bench.store.control.set_breaker(API, "open", "ann", "the other side asked for it")
+
+    assert _refused(_take(bench, API), API).wait is None
 
 
 def a_permit_of_what_is_not_bounded_is_granted(bench: Bench) -> None:

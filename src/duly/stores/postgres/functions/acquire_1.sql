@@ -15,6 +15,7 @@ declare
     v_keys bigint[];
     v_policies bigint[];
     v_term record;
+    v_opens timestamptz;
 begin
     perform require_read_committed_1();
     if p_id is not null then
@@ -34,11 +35,12 @@ begin
         on conflict (key) do nothing;
     perform 1 from limit_state s where s.key = any(v_keys) order by s.key for update;
     for v_term in select t.* from limit_terms_1(v_keys, names, v_policies, false, v_now) t order by t.key loop
-        wait := extract(epoch from greatest(v_term.closed_until,
-            greatest(v_term.tat, v_now) - (v_term.burst - 1) * v_term.pace * interval '1 second') - v_now);
-        if v_term.closed_until is not null or v_term.most - v_term.held <= 0 or wait > 0 then
+        v_opens := greatest(v_term.closed_until,
+                            greatest(v_term.tat, v_now) - (v_term.burst - 1) * v_term.pace * interval '1 second');
+        if v_term.closed_until is not null or v_term.most - v_term.held <= 0 or v_opens > v_now then
             refused := v_term.name;
-            wait := case when wait > 0 and wait < 'infinity' then wait end;
+            -- Before version 17 nothing may be taken from infinity.
+            wait := case when v_opens > v_now and v_opens < 'infinity' then extract(epoch from v_opens - v_now) end;
             return next;
             return;
         end if;

@@ -17,6 +17,10 @@ declare
     v_here bigint[];
     v_away bigint[];
     v_batches boolean;
+    v_lone bigint[];
+    v_heads bigint[];
+    v_held bigint[];
+    v_held_keys bigint[];
 begin
     with told as (
         delete from released where ctid = any(array(
@@ -31,7 +35,18 @@ begin
                         null)::{schema}.exchanged_3;
     end if;
     if v_limits is not null then
-        -- Locks as long as states of them are there; who has none has nobody waiting.
+        -- What stands behind a limit whose state has gone in between meets it anew.
+        v_lone := array(
+            select b.id from (
+                select u.key from unnest(v_limits) as u (key)
+                 where not exists (select 1 from limit_state s where s.key = u.key) offset 0) g
+             cross join lateral (
+                select b.id from blocked b where b.gate = g.key and b.cause = 4
+                 order by b.gate, b.priority, b.pos limit 500 for update skip locked) b);
+        if v_lone <> '{}' then
+            perform unblock_1(v_lone, p_now);
+        end if;
+        -- Locks as long as states of them are there.
         v_limits := lock_limits_1(array(select s.key from unnest(v_limits) as u (key) cross join lateral (
             select s.key from limit_state s where s.key = u.key offset 0) s), null, null);
     end if;
@@ -46,22 +61,37 @@ begin
                 select j.queue_key from job j where j.id = k.id offset 0) j on true
              order by u.place), p_now);
     end if;
+    v_heads := array(
+        select coalesce(
+            (select k.id from (select h.id from key_head h where h.key = u.key offset 0) h cross join lateral (
+                select k.id from keyed k where k.key = u.key and k.id = h.id offset 0) k),
+            (select k.id from keyed k where k.key = u.key order by k.key, k.id limit 1))
+          from unnest(v_keys) with ordinality as u (key, place) order by u.place);
     v_ids := array(
-        select x.id from unnest(v_keys) as u (key) cross join lateral (
-            select coalesce(
-                (select k.id from (select h.id from key_head h where h.key = u.key offset 0) h cross join lateral (
-                    select k.id from keyed k where k.key = u.key and k.id = h.id offset 0) k),
-                (select k.id from keyed k where k.key = u.key order by k.key, k.id limit 1)) as id offset 0) k
-         cross join lateral (
-            select b.id from blocked b where b.id = k.id and b.cause > 2 for update skip locked) x);
-    v_ids := v_ids || array(
-        select x.id from open_limits_1(v_limits, p_now) o cross join lateral (
-            select b.id from blocked b
-             where b.gate = o.key and o.closed_until is null order by b.priority, b.pos
-             limit greatest(0, least(500, o.free, floor(
-                o.burst - extract(epoch from greatest(o.tat, p_now) - p_now) / extract(epoch from o.pace) + 1e-6)))
-               for update skip locked) x
-         where x.id <> all(v_ids));
+        select x.id from unnest(v_heads) as u (id) cross join lateral (
+            select b.id from blocked b where b.id = u.id and b.cause > 2 for update skip locked) x);
+    v_held_keys := array(
+        select u.key from unnest(v_keys, v_heads) as u (key, id)
+         where u.id <> all(v_ids) and exists (select 1 from blocked b where b.id = u.id and b.cause > 2));
+    with open as materialized (
+        select o.key, greatest(0, least(500, o.free, floor(
+                   o.burst - extract(epoch from greatest(o.tat, p_now) - p_now) / extract(epoch from o.pace) + 1e-6))) as most
+          from open_limits_1(v_limits, p_now) o where o.closed_until is null
+    ), next as materialized (
+        select o.key, x.id from open o cross join lateral (
+            select b.id from blocked b where b.gate = o.key order by b.priority, b.pos limit o.most for update skip locked) x
+    )
+    select v_ids || array(select n.id from next n where n.id <> all(v_ids)),
+           array(select o.key from open o where o.most > 0 and not exists (select 1 from next n where n.key = o.key)
+                    and exists (select 1 from blocked b where b.gate = o.key))
+      into v_ids, v_held;
+    if v_held <> '{}' or v_held_keys <> '{}' then
+        -- A caller's transaction has locked whoever is next, as a duplicate does or a cancel: it is waited for, not asked for.
+        insert into released (due, kind, key)
+        select p_now + interval '100 milliseconds', 2, u.key from unnest(v_held) as u (key)
+         union all
+        select p_now + interval '100 milliseconds', 1, u.key from unnest(v_held_keys) as u (key);
+    end if;
     select array_agg(b.id) filter (where b.here), array_agg(b.id) filter (where not b.here) into v_here, v_away
       from (select b.id, p_known ? b.task::text and (b.task = any(p_paused_tasks)) is not true
                    and exists (select 1 from unnest(p_queues, p_lanes, p_caps) as l (queue, lane, cap)
@@ -76,6 +106,6 @@ begin
         return query select a.* from admit_1(p_incarnation, p_known, p_paused_tasks, p_lanes, p_caps, p_most, p_chain, v_here,
                                              null, false, p_now) a;
     end if;
-    perform watch_limits_1(v_limits, p_now);
+    perform watch_limits_1(array(select l from unnest(v_limits) l where l <> all(v_held)), p_now);
 end
 $$;

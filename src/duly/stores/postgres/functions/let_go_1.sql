@@ -8,7 +8,6 @@ language plpgsql as $$
 declare
     v_freed bigint[];
     v_keys bigint[];
-    v_paused bigint[];
 begin
     with gone as (
         delete from hold where id = any(p_ids) returning key
@@ -25,15 +24,12 @@ begin
               left join lateral (select q.ordering from queue q where q.key = j.queue_key offset 0) q on u.state = 'dead'
         ), gone as (
             delete from keyed k using ended e where e.policy = 'skip_dead' and k.key = e.ordering and k.id = e.id
+        ), paused as (
+            -- Whoever looks at the key next passes it on (key_heads_1). Others of the key may end beside it, and live.
+            update keyed k set paused = true from ended e
+             where e.policy = 'pause_key' and k.key = e.ordering and k.id = e.id
         )
-        select array_agg(distinct e.ordering) filter (where e.policy = 'skip_dead'),
-               array_agg(distinct e.ordering) filter (where e.policy = 'pause_key')
-          into v_keys, v_paused from ended e;
-        -- Whoever looks at the key next passes it on (key_heads_1).
-        if v_paused is not null then
-            update keyed k set paused = true from unnest(v_paused) as u (key) cross join unnest(p_ids) as i (id)
-             where k.key = u.key and k.id = i.id;
-        end if;
+        select array_agg(distinct e.ordering) into v_keys from ended e where e.policy = 'skip_dead';
     end if;
     if v_freed is not null or v_keys is not null then
         insert into released (due, kind, key)

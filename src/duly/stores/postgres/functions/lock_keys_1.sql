@@ -1,6 +1,6 @@
 -- Locks the heads of ordering keys, as far as nobody else has locked them, and makes those that are missing; answers the keys
--- that are locked. The others, as far as they have jobs, are left in `released`, to be looked at again. Never waits, but for another claim that met the
--- same new key by another first job.
+-- that are locked. The others, as far as they have jobs, are left in `released`, to be looked at again. Never waits, but for
+-- another claim that made the same new key before a job with a lower id was committed.
 -- Lock: key_head rows FOR UPDATE SKIP LOCKED; of a missing one the first row of `keyed` likewise. Index: key_head_pkey,
 -- keyed_pkey. Differs: PostgreSQL only.
 create function {schema}.lock_keys_1(p_keys bigint[], p_lanes bigint[], p_now timestamptz) returns bigint[]
@@ -15,8 +15,11 @@ begin
     v_open := array(
         select x.key from (select distinct u.key from unnest(p_keys) as u (key) where u.key <> all(v_mine) order by 1) u
          cross join lateral (
-            select k.key from keyed k where k.key = u.key and not exists (select 1 from key_head h where h.key = u.key)
-             order by k.key, k.id limit 1 for update skip locked) x);
+            -- The very first: whoever has locked it is making the head.
+            select f.id from keyed f where f.key = u.key and not exists (select 1 from key_head h where h.key = u.key)
+             order by f.key, f.id limit 1) f
+         cross join lateral (
+            select k.key from keyed k where k.key = u.key and k.id = f.id for update skip locked) x);
     if v_open <> '{}' then
         with made as (
             insert into key_head (key, queue, since)

@@ -1,5 +1,5 @@
--- Locks the states of limits, as far as nobody else has locked them, and makes those that are missing; answers the keys that
--- are locked. The others are left in `released`, to be looked at again. Never waits.
+-- Locks the states of limits, as far as nobody else has locked them, and makes those that are missing, unless their names are
+-- NULL; answers the keys that are locked. The others are left in `released`, to be looked at again. Never waits.
 -- Lock: limit_state rows FOR UPDATE SKIP LOCKED; an advisory one for each that is missing, at most 128, because the server has
 -- room for a limited number. Index: limit_state_pkey. Differs: PostgreSQL only.
 create function {schema}.lock_limits_1(p_keys bigint[], p_names text[], p_policies bigint[]) returns bigint[]
@@ -15,7 +15,8 @@ begin
         v_made := array(
             select n.key from (
                 select distinct u.key from unnest(p_keys) as u (key)
-                 where u.key <> all(v_mine) and not exists (select 1 from limit_state s where s.key = u.key)
+                 where u.key <> all(v_mine) and p_names is not null
+                   and not exists (select 1 from limit_state s where s.key = u.key)
                  order by 1 limit 128) n
              where pg_try_advisory_xact_lock(door_class_1(), hashtext('limit ' || n.key)));
         with made as (

@@ -1,6 +1,6 @@
 -- Lets an ordering key go on: one that is paused, or one whose head is dead without that one. False when it does not wait.
--- Lock: the key_head row, waited for: claims hold it for one statement. Index: key_head_pkey, keyed_pkey, dead_pkey.
--- Differs: none.
+-- Lock: the key_head row, waited for: claims hold it for one statement; then the dead row SKIP LOCKED. Index: key_head_pkey,
+-- keyed_pkey, dead_pkey. Differs: none.
 create function {schema}.resume_key_1(
     p_queue text, p_tenant text, p_key text, p_by text, p_reason text, p_now timestamptz) returns boolean
 language plpgsql security definer
@@ -17,6 +17,11 @@ begin
       from (values (1)) one
       left join lateral (select k.id, k.paused from keyed k where k.key = v_key and k.id = v_head.id) o on true
       left join lateral (select k.id, k.paused from keyed k where k.key = v_key order by k.key, k.id limit 1) l on true;
+    if v_head.dead then
+        -- Whoever has locked it lets it run again, or forgets it: its place in the key is not ours to take.
+        perform 1 from dead d where d.id = v_head.id for update skip locked;
+        v_head.dead := found;
+    end if;
     if not v_head.paused and not v_head.dead then
         return false;
     end if;
