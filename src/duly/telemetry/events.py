@@ -291,7 +291,7 @@ class RecordsDropped(Happening, frozen=True):
 
     def sentence(self) -> str:
         return (
-            f"the budget of the store is spent: {self.jobs} finished jobs of less important queues went early"
+            f"{self.jobs} finished jobs of refused queues went before their time, to make room in the store"
         )
 
 

@@ -1,7 +1,7 @@
-"""Makes room in a store that has spent its budget: records of less important queues go early, then their jobs are shed.
+"""Makes room in a store near its budget: records of queues that are refused go early; beyond it jobs are shed.
 
-Runs with the sweep, so once a second for the whole fleet. Never touches a job of the most important queues, a dead
-letter, or a job that runs; a queue that does not shed keeps its jobs and is refused new ones by producers.
+Runs with the sweep, so once a second for the whole fleet. Never sheds a job of the most important queues, one that
+runs, or one of a queue that does not shed; never touches a dead letter before its time.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,6 @@ from duly.client.queue import Queue
 from duly.core.budget import (
     STORE_FULL,
     Budget,
-    Rank,
     described,
     fill,
     giving_way,
@@ -55,7 +54,7 @@ class StoreBudget:
         self._making_room = False
 
     def look(self) -> None:
-        """Measure, say who is refused when that has changed, and make room while the budget is spent."""
+        """Measure, say who is refused when that has changed, and make room."""
         use = self._store.pressing.use()
         if use is None:
             return
@@ -65,30 +64,26 @@ class StoreBudget:
             self._refused = now_refused
             names = tuple(rank.queue for rank in use.ranks if rank.importance in now_refused)
             self._hub.emit(StoreFilling(described(self._budget, use), names))
+        dropped = self._drop_records([rank.queue for rank in use.ranks if rank.importance in now_refused])
         self._making_room = making_room(filled, self._making_room)
-        if self._making_room:
-            self._make_room(giving_way(use.ranks))
+        # A job is lost only where no record is left that could go instead.
+        if self._making_room and dropped < _CHUNK:
+            self._shed([rank.queue for rank in giving_way(use.ranks) if rank.sheds])
 
-    def _make_room(self, ranks: list[Rank]) -> None:
-        if not ranks:
-            return
-        dropped, found = 0, _CHUNK
+    def _drop_records(self, queues: list[str]) -> int:
+        """Delete finished jobs of these queues before their time, the oldest first."""
+        early = {queue: min(LEAST_KEPT, self._keep.get(queue, self._default)) for queue in queues}
+        dropped, found = 0, _CHUNK if queues else 0
         for _ in range(_MOST_CHUNKS):
             if found < _CHUNK:
                 break
-            found = self._drop_records(ranks)
+            found = self._store.upkeep.retain(
+                {**self._keep, **early}, self._keep_dead, self._default, self._default_dead, _CHUNK
+            )
             dropped += found
         if dropped:
             self._hub.emit(RecordsDropped(dropped))
-        # A job is lost only where no record is left that could go instead.
-        if dropped < _CHUNK:
-            self._shed([rank.queue for rank in ranks if rank.sheds])
-
-    def _drop_records(self, ranks: list[Rank]) -> int:
-        early = {rank.queue: min(LEAST_KEPT, self._keep.get(rank.queue, self._default)) for rank in ranks}
-        return self._store.upkeep.retain(
-            {**self._keep, **early}, self._keep_dead, self._default, self._default_dead, _CHUNK
-        )
+        return dropped
 
     def _shed(self, queues: list[str]) -> None:
         shed = self._store.pressing.shed(queues, _SHED_AT_ONCE, STORE_FULL) if queues else 0
