@@ -47,11 +47,7 @@ def enqueue_one(draft: Draft[T]) -> Enqueued[T]:
         client.refuse_blocking(f"{name}.enqueue()", f"await {name}.aenqueue()")
     connection = connection_for(client, draft.options.connection)
     job = new_job(draft, current.get())
-    verdict = FREE
-    if not client.pressing.idle:
-        verdict = press(client, [job], _strict([draft], [job]), joined=connection is not None)
-        if verdict.pause:
-            time.sleep(verdict.pause)
+    verdict = FREE if client.pressing.takes(job) else _press(client, [draft], [job], connection)
     try:
         stored = client.call(_store, client, connection, [job])
     except KeyReused as error:
@@ -64,11 +60,7 @@ async def aenqueue_one(draft: Draft[T]) -> Enqueued[T]:
     client = draft.client
     connection = connection_for(client, draft.options.connection)
     job = await anew_job(draft, current.get())
-    verdict = FREE
-    if not client.pressing.idle:
-        verdict = await apress(client, [job], _strict([draft], [job]), joined=connection is not None)
-        if verdict.pause:
-            await asyncio.sleep(verdict.pause)
+    verdict = FREE if client.pressing.takes(job) else await _apress(client, [draft], [job], connection)
     try:
         stored = await _astore(client, connection, [job])
     except KeyReused as error:
@@ -94,11 +86,7 @@ def enqueue_many(
     if not jobs:
         return []
     connection = connection_for(client, connection)
-    verdict = FREE
-    if not client.pressing.idle:
-        verdict = press(client, jobs, _strict(kept, jobs), joined=connection is not None)
-        if verdict.pause:
-            time.sleep(verdict.pause)
+    verdict = FREE if client.pressing.idle else _press(client, kept, jobs, connection)
     try:
         stored = client.call(_store, client, connection, jobs)
     except KeyReused as error:
@@ -124,11 +112,7 @@ async def aenqueue_many(
     if not jobs:
         return []
     connection = connection_for(client, connection)
-    verdict = FREE
-    if not client.pressing.idle:
-        verdict = await apress(client, jobs, _strict(kept, jobs), joined=connection is not None)
-        if verdict.pause:
-            await asyncio.sleep(verdict.pause)
+    verdict = FREE if client.pressing.idle else await _apress(client, kept, jobs, connection)
     try:
         stored = await _astore(client, connection, jobs)
     except KeyReused as error:
@@ -218,6 +202,22 @@ def _at(position: int, error: DulyError) -> DulyError:
     """The error of one draft among many."""
     text = f"draft {position} of enqueue_many: {error}; nothing was stored"
     return PayloadError(text, path=error.path) if isinstance(error, PayloadError) else type(error)(text)
+
+
+def _press(client: Client, drafts: Sequence[Draft[Any]], jobs: Sequence[NewJob], connection: Any) -> Verdict:
+    verdict = press(client, jobs, _strict(drafts, jobs), joined=connection is not None)
+    if verdict.pause:
+        time.sleep(verdict.pause)
+    return verdict
+
+
+async def _apress(
+    client: Client, drafts: Sequence[Draft[Any]], jobs: Sequence[NewJob], connection: Any
+) -> Verdict:
+    verdict = await apress(client, jobs, _strict(drafts, jobs), joined=connection is not None)
+    if verdict.pause:
+        await asyncio.sleep(verdict.pause)
+    return verdict
 
 
 def _strict(drafts: Sequence[Draft[Any]], jobs: Sequence[NewJob]) -> frozenset[str]:

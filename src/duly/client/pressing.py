@@ -5,6 +5,7 @@ Decides whether an enqueue is refused, waits first, or is stored above the bound
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -78,11 +79,14 @@ class Over(NamedTuple):
 
 
 class _Sample:
-    __slots__ = ("arrived", "at", "fill")
+    __slots__ = ("arrived", "at", "fill", "room")
 
-    def __init__(self, fill: Fill, at: float, arrived: int) -> None:
+    def __init__(self, bound: Bound, fill: Fill, at: float, arrived: int) -> None:
         self.fill = fill
         self.at = at
+        self.room = sys.maxsize if bound.max_depth is None else bound.max_depth - fill.depth
+        if bound.max_age is not None and overfull(bound, fill, 0) is not None:
+            self.room = -1
         self.arrived = arrived
         """Jobs that this client has brought since, or is about to bring."""
 
@@ -132,6 +136,29 @@ class Pressing:
         transaction the jobs are stored nevertheless, with `over_limit`, unless it is strict.
         """
         self._floor = None if importance is None else _Floor(importance, why, retry_after)
+
+    def takes(self, job: NewJob) -> bool:
+        """The quick way for the usual case: this job has room, as far as is known, and counts from now on."""
+        sample = self._samples.get(job.queue)
+        if sample is None:
+            return self.idle or (
+                job.queue not in self._bounds
+                and self._floor is None
+                and (self.on_look is None or self._clock() - self._looked_at < _AGE)
+            )
+        if (
+            self._clock() - self._looked_at >= _AGE
+            or self._floor is not None
+            or self._admitted
+            or job.delay is not None
+            or job.run_at is not None
+        ):
+            return False
+        with self._lock:
+            if sample.arrived >= sample.room:
+                return False
+            sample.arrived += 1
+        return True
 
     def wants_look(self, wanted: Mapping[str, int]) -> bool:
         """Whether to `look` before `judge`: what is known is too old, or says no and may have changed."""
@@ -258,7 +285,9 @@ class Pressing:
                 before = self._samples.get(queue)
                 # The store may answer with the count that it gave last time.
                 if before is None or fill.at is None or before.fill.at != fill.at:
-                    self._samples[queue] = _Sample(fill, at, self._admitted.get(queue, 0))
+                    self._samples[queue] = _Sample(
+                        self._bounds[queue], fill, at, self._admitted.get(queue, 0)
+                    )
 
 
 class _Told:
