@@ -13,7 +13,17 @@ CASES = conformance.cases()
 
 
 # What bounds jobs. A store that has no control at all yet is not asked for it.
-CONTROL = {"ordering", "leaving", "chaining", "limiting", "releasing", "pacing", "permitting", "fairness"}
+CONTROL = {
+    "ordering",
+    "leaving",
+    "chaining",
+    "limiting",
+    "releasing",
+    "pacing",
+    "permitting",
+    "fairness",
+    "changing",
+}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.area}-{case.name}" for case in CASES])

@@ -1,4 +1,4 @@
-"""Whether a job that a claim has picked may run now: blocks, its ordering key, its limits, in this order.
+"""Whether a job that a claim has picked may run now: its ordering key, blocks, its limits, in this order.
 
 Decides one job at a time, in the order in which they are met; moves none.
 """
@@ -43,11 +43,9 @@ class Admission:
 
     def gate(self, row: Row) -> Gate | None:
         """What holds the job back; None: it has taken all that it takes, and runs."""
-        if (block := self._block(row)) is not None:
-            return block
         if row[EXTRAS] & KEYED and not self.keys.lets(row):
             return Gate(BEHIND_KEY, self.keys.of(row))
-        return self._limited(row)
+        return self._block(row) or self._limited(row)
 
     def follows(self, row: Row) -> bool:
         """As `gate`, for a job whose turn comes right after that of one before it here."""

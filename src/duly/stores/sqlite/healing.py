@@ -10,8 +10,9 @@ from typing import Final
 
 from duly.stores.sqlite.bounds import Bounds, bounds_of
 from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.moves import lane_of, tenant_key
 from duly.stores.sqlite.releasing import crown, freed, go_on, let_go, pass_on, unblock
-from duly.stores.sqlite.session import Session
+from duly.stores.sqlite.session import Row, Session
 from duly.stores.sqlite.transport import ids_text
 from duly.stores.sqlite.usage import use_of
 from duly.stores.sqlite.waiting import BEHIND_KEY
@@ -38,7 +39,7 @@ class Healing:
         self._drop_gone()
         self._open_gates()
         self._forget_limits()
-        self._join_lanes()
+        self._sort_lanes()
 
     def _heal_heads(self) -> None:
         with self._database.read() as session:
@@ -91,14 +92,21 @@ class Healing:
         if idle != "[]":
             self._write(lambda session: session.run("delete_idle_limits", keys=idle, now=session.now))
 
-    def _join_lanes(self) -> None:
-        """Queues that go round their tenants no more."""
+    def _sort_lanes(self) -> None:
+        """Queues that go round their tenants no more; and jobs of those that do, from who did not know that."""
         with self._database.read() as session:
             lanes = session.rows("select_unfair_lanes")
-            fair = {name for (name,) in session.rows("select_fair_queues")} if lanes else set()
+            fair = {name for (name,) in session.rows("select_fair_queues")}
+            apart = {
+                name: session.rows("select_unparted", queue=lane_of(name, False), most=_LOOKED_AT)
+                for name in sorted(fair)
+            }
         for lane, queue in lanes:
             if queue not in fair:
                 self._in_chunks(partial(_join, lane=lane))
+        for rows in apart.values():
+            if rows:
+                self._write(partial(_part, rows=rows))
 
     def _write(self, act: Callable[[Session], object]) -> None:
         with self._database.write() as session:
@@ -117,7 +125,7 @@ def _heal(session: Session, keys: Sequence[int]) -> None:
         if live:
             if not paused:
                 go_on(session, key, id)
-        elif not dead or policy == "skip_dead":
+        elif not dead or (policy == "skip_dead" and not paused):
             if id is not None:
                 session.run("delete_keyed", key=key, id=id)
             crown(session, key, policy, paused=bool(paused))
@@ -165,3 +173,8 @@ def _join(session: Session, lane: int) -> int:
     moved = session.run("update_unfair", queue=lane, most=_CHUNK)
     session.rings = session.rings or moved > 0
     return moved
+
+
+def _part(session: Session, rows: Sequence[Row]) -> None:
+    session.many("update_ready_tenant", [{"id": id, "tenant": tenant_key(tenant)} for id, tenant in rows])
+    session.rings = True

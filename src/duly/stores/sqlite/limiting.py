@@ -63,8 +63,7 @@ class Limits:
                 return Wait(use.key, refusal.at)
         for use in uses:
             self.start(use, row[0], reserved=use.key in reserved)
-        if not reserved <= {use.key for use in uses}:
-            self._session.run("delete_reserved", id=row[0])
+        self._let_go(row[0], reserved - {use.key for use in uses if use.counts})
         return None
 
     def start(self, use: Use, id: int, *, reserved: bool = False, counted: bool = False) -> None:
@@ -97,6 +96,17 @@ class Limits:
                 return
             use.reserve()
             self._holds.append((use.key, id, 0, None))
+
+    def _let_go(self, id: int, keys: frozenset[int]) -> None:
+        """A job that starts has reserved these, and takes them no more."""
+        if not keys:
+            return
+        # What it takes is written after this.
+        self._session.run("delete_reserved", id=id)
+        self._session.freed.update(keys)
+        for use in self._uses.values():
+            if use.key in keys:
+                use.running -= 1
 
     def _reserved(self, id: int) -> frozenset[int]:
         return frozenset(key for (key,) in self._session.rows("select_reserved", id=id))

@@ -60,7 +60,7 @@ class Keys:
     def _head(self, key: int, row: Row) -> int | None:
         known = self._session.row("select_key_head", key=key)
         id, paused, live, dead, policy = known or (None, 0, 0, 0, "wait")
-        if id is None or not (live or (dead and policy != "skip_dead")):
+        if id is None or not (live or (dead and (paused or policy != "skip_dead"))):
             # A job that a stranger put back may have lost its place.
             self._session.run("insert_keyed", key=key, id=row[0])
             if known is None:

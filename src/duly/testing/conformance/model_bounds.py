@@ -17,9 +17,11 @@ from duly.core.control import (
     argument_limit,
     plan_limit,
     queue_limit,
+    task_limit,
     tenant_limit,
 )
 from duly.core.filters import parse_where
+from duly.core.job import NewJob
 from duly.core.lifecycle import LIVE, State
 from duly.core.names import key_of
 
@@ -87,6 +89,13 @@ class BoundedModel(KeyedModel):
         if self.tables.heads.get(key) == entry.id:
             self.head(key)
 
+    def skip_dead(self) -> None:
+        """Where a queue skips its dead since, they keep no key any more, unless that waits for a person."""
+        for entry in self.tables.entries.values():
+            policy = self.tables.policies.get(entry.new.queue)
+            if entry.keeps_key and policy is not None and policy.ordering == "skip_dead":
+                entry.keeps_key = entry.key in self.tables.paused_keys
+
     def forget(self, entry: Entry) -> None:
         super().forget(entry)
         if entry.key is not None and self.tables.heads.get(entry.key) == entry.id:
@@ -108,6 +117,9 @@ class BoundedModel(KeyedModel):
                 if value is not None:
                     name = argument_limit(limit.task, limit.argument, value)
                     found.append(Limit(name, limit.policy))
+        own = task_limit(entry.new.task)
+        if any(one.kind == "limit" and one.target == own for one in self.live_overrides()):
+            found.append(Limit(own, own))
         return sorted(set(found), key=lambda limit: limit.key)
 
     def lane_limits(self, entry: Entry, fair: bool) -> list[Limit]:
@@ -221,12 +233,12 @@ class BoundedModel(KeyedModel):
 
     def behind(self, entry: Entry, promised: Counter[str] | None = None) -> Behind | None:
         """What a waiting job is behind; None when it may start."""
-        block = self.blocks(entry)
-        if block is not None:
-            return block
         key = entry.key
         if key is not None and (key in self.tables.paused_keys or self.head(key) is not entry):
             return Behind(BEHIND_KEY)
+        block = self.blocks(entry)
+        if block is not None:
+            return block
         for limit in self.limits_of(entry):
             if limit.name in entry.reserved:
                 continue
@@ -240,7 +252,7 @@ class BoundedModel(KeyedModel):
         for override in self.live_overrides():
             if override.kind != "block" or override.target != queue_limit(entry.new.queue):
                 continue
-            if parse_where(str(override.value["where"])).holds(json.loads(entry.new.args)):
+            if _fits(override, entry.new):
                 return Behind(f"block:{override.id}")
         return None
 
@@ -284,6 +296,17 @@ class BoundedModel(KeyedModel):
             if self.refused(limit, but=entry) is not None:
                 break
             entry.reserved |= {limit.name}
+
+
+def _fits(block: Override, job: NewJob) -> bool:
+    """Whether a block names this job: by all that it says."""
+    value = block.value
+    named = {"task": job.task, "tenant": job.tenant}
+    return (
+        all(value.get(what, own) == own for what, own in named.items())
+        and ("tag" not in value or value["tag"] in job.tags)
+        and ("where" not in value or parse_where(str(value["where"])).holds(json.loads(job.args)))
+    )
 
 
 def _overridden(policy: LimitPolicy, override: Override) -> LimitPolicy:

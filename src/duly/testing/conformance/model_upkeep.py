@@ -52,12 +52,19 @@ class UpkeepModel(LeasedModel):
                 for entry in sorted(self.tables.entries.values(), key=lambda entry: entry.pos)
             ]
             shed = self._shed()
+            self.skip_dead()
             self.tables.uses.append((now, StoreUse(_JOB_SIZE * len(self.tables.entries))))
             for entry in self.tables.entries.values():
                 # Perhaps nobody comes for what was let go: another one may use what is free.
                 entry.let_go = False
+                if entry.state is State.ready:
+                    entry.reserved = frozenset()
                 if entry.lane and not self._is_fair(entry.new.queue):
                     entry.lane = ""
+                elif (
+                    entry.state is State.ready and not entry.counters.lost and self._is_fair(entry.new.queue)
+                ):
+                    entry.lane = entry.new.tenant
             permits = self.tables.permits.items()
             self.tables.permits = {at: one for at, one in permits if one.until is None or one.until > now}
             return Swept(

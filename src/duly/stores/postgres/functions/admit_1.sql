@@ -104,7 +104,7 @@ begin
         perform unblock_1(v_back, p_now);
     end if;
     if v_limits is not null then
-        perform finish_taking_1(v_taking, p_incarnation, p_now);
+        perform finish_taking_1(v_taking, v_run, p_incarnation, p_now);
     end if;
 end
 $$;

@@ -41,8 +41,16 @@ begin
          where (p.max_running, p.interval, p.burst, p.breaker, p.origin)
                is distinct from (excluded.max_running, excluded.interval, excluded.burst, excluded.breaker, excluded.origin);
     v_changed := v_changed or found;
+    -- An override bounds its queue also where nothing is declared any more.
+    insert into limit_policy (key, name, origin, queue)
+    select distinct o.key, o.target, '', substr(o.target, 7) from override o
+     where o.kind = 'limit' and o.target like 'queue:%' and o.lifted_at is null
+       and (o.until is null or o.until > coalesce(p_now, clock_timestamp()))
+        on conflict do nothing;
     delete from task_limit t
-     where t.task = any(array(select key_of_1(u) from unnest(p_tasks) u))
+     where t.task = any(array(
+            select key_of_1(u) from unnest(p_tasks) u
+             union all select key_of_1(l.task) from jsonb_to_recordset(p_task_limits) as l (task text)))
        and not exists (select 1 from jsonb_to_recordset(p_task_limits) as l (task text, policy text)
                         where t.task = key_of_1(l.task) and t.name = l.policy);
     v_changed := v_changed or found;

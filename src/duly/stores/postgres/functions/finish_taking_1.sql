@@ -1,6 +1,8 @@
--- Writes down what was taken and reserved, and sees to it that somebody looks again where others wait.
--- Lock: begin_taking_1's. Index: limit_state_pkey, hold_pkey and those of watch_limits_1. Differs: none.
-create function {schema}.finish_taking_1(taking {schema}.taking_1, p_incarnation bigint, p_now timestamptz) returns void
+-- Writes down what was taken and reserved, and sees to it that somebody looks again where others wait. Those of p_run have
+-- started: what they had reserved and take no more is free.
+-- Lock: begin_taking_1's. Index: limit_state_pkey, hold_pkey, hold_id and those of watch_limits_1. Differs: none.
+create function {schema}.finish_taking_1(taking {schema}.taking_1, p_run bigint[], p_incarnation bigint, p_now timestamptz)
+returns void
 language plpgsql as $$
 begin
     delete from hold h using unnest(taking.taken_ids, taking.taken_keys) as u (id, key)
@@ -9,6 +11,12 @@ begin
     select u.key, u.id, p_incarnation from unnest(taking.taken_keys, taking.taken_ids) as u (key, id)
      union all
     select u.key, u.id, 0 from unnest(taking.saved_keys, taking.saved_ids) as u (key, id);
+    if taking.kept_ids && p_run then
+        with gone as (
+            delete from hold h where h.id = any(p_run) and h.incarnation = 0 returning key
+        )
+        insert into released (due, kind, key) select '-infinity'::timestamptz, 2, g.key from gone g;
+    end if;
     update limit_state s set tat = u.tat from unnest(taking.keys, taking.tat) as u (key, tat)
      where s.key = u.key and s.tat is distinct from u.tat;
     perform watch_limits_1(taking.keys, p_now);

@@ -5,7 +5,7 @@ select h.key,
                  or exists (select 1 from {prefix}_ready as r where r.id = h.id)
                  or exists (select 1 from {prefix}_scheduled as s where s.id = h.id) then 0
             when b.id is not null then case when b.cause = 3 and b.gate = h.key and h.paused = 0 then 2 else 0 end
-            when d.id is not null and coalesce(q.ordering, 'wait') <> 'skip_dead' then 0
+            when d.id is not null and (h.paused = 1 or coalesce(q.ordering, 'wait') <> 'skip_dead') then 0
             when h.id is null and h.paused = 1
                  and not exists (select 1 from {prefix}_keyed as k where k.key = h.key) then 0
             else 1 end
