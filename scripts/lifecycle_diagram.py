@@ -11,12 +11,12 @@ BY = {
     Event.enqueue: "client",
     Event.promote: "any worker, when the job is due",
     Event.claim: "worker",
-    Event.park: "worker: it does not know the task, or the task is paused",
-    Event.unblock: "worker that knows the task, or resume",
+    Event.park: "worker: unknown or paused task; behind its ordering key, a limit or a block",
+    Event.unblock: "worker that knows the task; resume; whatever frees the key or the limit",
     Event.complete: "handler, `job.complete`",
     Event.fail: "executor: an error, a timeout",
     Event.snooze: "handler: `raise Snooze`",
-    Event.skip: "handler: `raise Skip`; or expired",
+    Event.skip: "handler: `raise Skip`; a guard; or expired",
     Event.bury: "handler: `raise Dead`",
     Event.interrupt: "shutdown",
     Event.lose: "rescue, under a lapsed lease",
@@ -25,6 +25,7 @@ BY = {
     Event.run_now: "operator",
     Event.run_at: "operator",
     Event.reprioritise: "operator",
+    Event.shed: "sweep: the queue or the store is too full",
     Event.abandon: "sweep: no worker has known the task for an hour",
 }
 
