@@ -1,7 +1,7 @@
 """Cases: how many jobs may run at once: per queue, task, argument and resource; who waits, and in which order."""
 
 from duly.core.control import LimitPolicy, TaskLimit
-from duly.core.job import Counters
+from duly.core.job import ClaimedJob, Counters, Incarnation, JobId
 from duly.core.lifecycle import Event, State
 
 from .bench import SECOND, Bench, ended, new_job
@@ -271,6 +271,49 @@ def a_job_with_two_limits_is_not_starved_by_those_with_one(bench: Bench) -> None
             return
 
     raise AssertionError("200 s of others went before it")
+
+
+def a_job_of_a_paused_task_keeps_no_limit_from_others(bench: Bench) -> None:
+    worker, running, both = _impatient(bench)
+    kept, other = ("a", "b") if bench.running("resource:a") else ("b", "a")
+    bench.store.operator.pause("task:both", None, "ann", "not now")
+
+    bench.sweep()
+    assert bench.start_ids(worker, ends=[ended(running[other], Event.complete)]) == []
+    bench.sweep()
+
+    assert bench.running(f"resource:{kept}") == 0
+    id = bench.put(kept)
+    assert bench.start_ids(worker) == [id]
+    assert bench.state(both) is State.blocked
+
+
+def a_job_of_a_paused_queue_keeps_no_limit_from_others(bench: Bench) -> None:
+    worker, running, both = _impatient(bench, queue="late")
+    kept, other = ("a", "b") if bench.running("resource:a") else ("b", "a")
+    bench.store.operator.pause("queue:late", None, "ann", "not now")
+
+    bench.start(worker, 10, queues=("default", "late"), ends=[ended(running[other], Event.complete)])
+    bench.sweep()
+
+    id = bench.put(kept)
+    assert bench.start_ids(worker, queues=("default", "late")) == [id]
+    assert bench.state(both) in {State.ready, State.blocked}
+
+
+def _impatient(bench: Bench, queue: str = "default") -> tuple[Incarnation, dict[str, ClaimedJob], JobId]:
+    """A job that has waited so long for two limits that it keeps one of them; who runs by task."""
+    _two_resources(bench)
+    worker, queues = bench.worker(*WANTS, queues=("default", "late")), ("default", "late")
+    bench.put_all([new_job("a"), new_job("b")])
+    running = {job.task: job for job in bench.start(worker, 10)}
+    both = bench.put("both", queue=queue)
+    assert bench.start_ids(worker, queues=queues) == []
+    bench.pass_time(40 * SECOND)
+    first = (bench.row(both).waits_for or "")[-1]
+    assert bench.start_ids(worker, queues=queues, ends=[ended(running.pop(first), Event.complete)]) == []
+    assert bench.running(f"resource:{first}") == 1
+    return worker, running, both
 
 
 def a_key_and_a_limit_hold_together(bench: Bench) -> None:

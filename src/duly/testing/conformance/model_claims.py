@@ -214,6 +214,8 @@ class ClaimModel(BoundedModel):
         pos = entry.pos
         if cause not in {PAUSED, UNKNOWN, BEHIND_KEY}:
             entry.limited_at = entry.limited_at or self.clock()
+        if cause in {PAUSED, UNKNOWN}:
+            entry.reserved = frozenset()
         self.leave(entry)
         entry.state, entry.parked, entry.pos, entry.waiting_since = State.blocked, cause, pos, self.clock()
 

@@ -4,6 +4,7 @@ from duly.core.control import BreakerPolicy, LimitPolicy, Override, Permit, Rate
 from duly.core.errors import LeaseLost
 from duly.core.job import ClaimedJob, Incarnation, Token
 from duly.core.lifecycle import Event, State
+from duly.core.registration import QueuePolicy
 from duly.testing.clock import NOON
 
 from .bench import HOUR, MINUTE, SECOND, Bench, ended, new_job
@@ -295,6 +296,20 @@ def an_override_may_slow_what_has_no_rate(bench: Bench) -> None:
     assert bench.start_ids(worker) == ids[:1]
     bench.pass_time(11 * SECOND)
     assert bench.start_ids(worker) == ids[1:2]
+
+
+def an_override_outlives_what_it_lies_over(bench: Bench) -> None:
+    bench.declare(LimitPolicy("queue:default", max_running=5), queues=[QueuePolicy("default")])
+    override = bench.store.control.override("queue:default", "limit", {"max_running": 1}, None, "ann", "x")
+    bench.declare(queues=[QueuePolicy("default")])
+    worker, ids = bench.worker(), bench.put_many(3)
+
+    assert bench.start_ids(worker) == ids[:1]
+    bench.sweep()
+    assert bench.start_ids(worker) == []
+    assert bench.store.control.lift(override.id, "ann", "enough")
+    bench.sweep()
+    assert bench.start_ids(worker) == ids[1:]
 
 
 def an_override_of_one_value_leaves_the_others(bench: Bench) -> None:

@@ -1,5 +1,5 @@
--- Finds what nobody would look at again: holds of nobody, jobs that wait behind what no longer holds them back, and states of
--- limits that are out of use.
+-- Finds what nobody would look at again: holds of nobody, jobs that wait behind what no longer holds them back, policies of
+-- overrides that have ended, and states of limits that are out of use. A reservation lasts as long as its job waits for limits.
 -- Lock: hold and limit_state rows FOR UPDATE SKIP LOCKED. Index: hold whole, claimed_id, blocked_gate, limit_state_pkey and
 -- those of the parts. Differs: none.
 create function {schema}.heal_limits_1(p_now timestamptz) returns void
@@ -15,13 +15,23 @@ begin
     delete from limit_policy p where p.name like 'block:%' and not exists (
         select 1 from override o where o.id = substr(p.name, 7)::bigint and o.lifted_at is null
            and (o.until is null or o.until > p_now));
+    -- Queues that only an override bounded; one that was made meanwhile has its policy again.
+    delete from limit_policy p where p.origin = '' and p.name like 'queue:%' and not exists (
+        select 1 from override o where o.key = p.key and o.kind = 'limit' and o.lifted_at is null
+           and (o.until is null or o.until > p_now));
+    insert into limit_policy (key, name, origin, queue)
+    select distinct o.key, o.target, '', substr(o.target, 7) from override o
+     where o.kind = 'limit' and o.target like 'queue:%' and o.lifted_at is null and (o.until is null or o.until > p_now)
+       and not exists (select 1 from limit_policy p where p.key = o.key)
+        on conflict do nothing;
     with gone as (
         delete from hold where ctid = any(array(
             select h.ctid from hold h
              where h.until <= p_now
                 or h.until is null and h.incarnation <> 0
                    and not exists (select 1 from claimed c where c.incarnation = h.incarnation and c.id = h.id)
-                or h.until is null and h.incarnation = 0 and not exists (select 1 from blocked b where b.id = h.id)
+                or h.until is null and h.incarnation = 0
+                   and not exists (select 1 from blocked b where b.id = h.id and b.cause > 2)
              limit 5000 for update skip locked))
         returning key
     )
@@ -31,6 +41,12 @@ begin
     insert into sweep (name, last_at, position)
     values ('gates', p_now, case when cardinality(v_gates) >= 990 then v_last else -9223372036854775808 end)
         on conflict (name) do update set last_at = excluded.last_at, position = excluded.position;
+    -- Behind a key, and not in its order: damage.
+    insert into keyed (key, id)
+    select b.gate, b.id from unnest(v_gates) as u (gate) cross join lateral (
+        select b.gate, b.id, b.cause from blocked b where b.gate = u.gate order by b.gate, b.priority, b.pos limit 1) b
+     where b.cause = 3 and not exists (select 1 from keyed k where k.key = b.gate and k.id = b.id)
+        on conflict do nothing;
     insert into released (due, kind, key)
     select '-infinity'::timestamptz, 2, u.key from unnest(v_freed) as u (key)
      union
