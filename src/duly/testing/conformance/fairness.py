@@ -7,7 +7,7 @@ from duly.core.job import ClaimedJob, Incarnation, JobId
 from duly.core.lifecycle import Event, State
 from duly.core.registration import QueuePolicy
 
-from .bench import SECOND, Bench, ended, new_job
+from .bench import MINUTE, SECOND, Bench, ended, new_job
 
 FAIR = QueuePolicy("default", fair=True)
 
@@ -180,6 +180,45 @@ def a_queue_that_is_fair_no_more_forgets_nobody(bench: Bench) -> None:
     bench.sweep()
 
     assert sorted(bench.start_ids(bench.worker())) == ids
+
+
+def jobs_of_who_did_not_know_that_a_queue_is_fair_have_their_turn_after_a_sweep(bench: Bench) -> None:
+    worker = _fair(bench, LimitPolicy("tenant:default", max_running=2))
+    flood = bench.put_many(6, tenant="a")
+    other = bench.put(tenant="b")
+    plain = bench.put()
+
+    bench.sweep()
+
+    started = [job.id for job in bench.start(worker, 10, fair=True)]
+    assert sorted(started) == sorted([*flood[:2], other, plain])
+
+
+def a_job_that_came_into_its_turn_late_stays_in_it(bench: Bench) -> None:
+    worker = _fair(bench, LimitPolicy("tenant:default", max_running=1))
+    first, second = bench.put_many(2, tenant="a")
+    bench.sweep()
+    (claimed,) = bench.start(worker, 10, fair=True)
+
+    bench.end(worker, ended(claimed, Event.snooze, delay=MINUTE))
+    bench.clock.advance(2 * MINUTE)
+    bench.store.upkeep.promote()
+
+    assert claimed.id == first
+    assert [job.id for job in bench.start(worker, 10, fair=True)] == [second]
+
+
+def a_redriven_job_counts_with_its_tenant_where_the_queue_has_become_fair(bench: Bench) -> None:
+    ids = bench.put_many(3, tenant="a")
+    old = bench.worker()
+    for _ in ids:
+        bench.work(old, Event.bury)
+    worker = _fair(bench, LimitPolicy("tenant:default", max_running=2))
+
+    bench.store.operator.redrive(ids, "ann", "again")
+
+    assert len(bench.start(worker, 10, fair=True)) == 2
+    assert bench.start(worker, 10, fair=True) == []
 
 
 # Bounds of tenants

@@ -61,6 +61,8 @@ class UpkeepModel(LeasedModel):
                     entry.reserved = frozenset()
                 if entry.lane and not self._is_fair(entry.new.queue):
                     entry.lane = ""
+                elif entry.state is State.ready and not entry.counters.lost and self._is_fair(entry.new.queue):
+                    entry.lane = entry.new.tenant
                 elif (
                     entry.state is State.ready and not entry.counters.lost and self._is_fair(entry.new.queue)
                 ):

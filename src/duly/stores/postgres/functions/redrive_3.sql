@@ -63,6 +63,9 @@ begin
     ), deposed as (
         -- It may have been the head when it ended, and nobody has looked since.
         update key_head h set id = null from ordered o where h.key = o.key and h.id = o.id
+    ), turned as (
+        -- Its queue goes round the tenants now.
+        update job j set tenant_key = f.tenant from found f where j.id = f.id and f.tenant <> 0 and j.tenant_key is null
     ), again as (
         insert into ready (queue, tenant, priority, pos, id, task, ready_at, run)
         select f.queue_key, f.tenant, coalesce(p_priority, f.priority), nextval('pos'), f.id, f.task_key, v_now, f.run

@@ -3,7 +3,7 @@
 create function {schema}.settle_batch_1(p_id bigint, p_now timestamptz) returns void
 language plpgsql as $$
 declare
-    v_batch batch;
+    v_batch {schema}.batch;
     v_before text;
     v_told text;
     -- Also when it was redriven since.

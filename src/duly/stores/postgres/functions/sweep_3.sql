@@ -39,6 +39,7 @@ begin
     perform heal_batches_1(v_now);
     perform tell_bounds_1();
     perform unfair_1();
+    perform part_lanes_1();
     perform keep_sample_2(v_now);
     perform keep_load_1(v_now);
     perform measure_use_1(interval '10 seconds', v_now);

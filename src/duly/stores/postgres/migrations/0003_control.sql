@@ -290,6 +290,7 @@ create table {schema}.batch_done (
 -- include: functions/heal_keys_1.sql
 -- include: functions/heal_limits_1.sql
 -- include: functions/unfair_1.sql
+-- include: functions/part_lanes_1.sql
 -- include: functions/shed_1.sql
 -- include: functions/shed_queue_1.sql
 -- include: functions/sweep_3.sql
@@ -313,6 +314,49 @@ create table {schema}.batch_done (
 -- include: functions/resume_key_1.sql
 -- include: functions/lookup_3.sql
 -- include: functions/facts_1.sql
+
+-- The interface for SQL takes more. Beside the new one the old one cannot keep its name: a call would fit both.
+alter function {schema}.enqueue(text, jsonb, text, int, interval, timestamptz, interval, interval, int, text, text[], text, text,
+                                text, text, text, bigint)
+    rename to enqueue_before_3;
+-- include: functions/enqueue_for_sql_2.sql
+create or replace function {schema}.enqueue_before_3(
+    task text, args jsonb default '{}', queue text default null, priority int default null, delay interval default null,
+    out id bigint, out outcome text, inout run_at timestamptz default null, expires interval default null,
+    timeout interval default null, attempts int default null, tenant text default '', tags text[] default null,
+    correlation_id text default null, idempotency_key text default null, unique_key text default null,
+    unique_scope text default 'queued', on_conflict text default 'return', version bigint default null)
+language sql security definer
+set search_path = {schema}, pg_temp as $$
+    select e.id, e.outcome, e.run_at
+      from enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) e
+$$;
+-- Rights that somebody gave or took stay. What is bound to the very function, as a view or a body of standard SQL is, keeps the
+-- old one, which calls the new one.
+do $$
+declare
+    v_old regprocedure := '{schema}.enqueue_before_3'::regproc::regprocedure;
+    v_new regprocedure := '{schema}.enqueue'::regproc::regprocedure;
+    v_right record;
+begin
+    if (select p.proacl is not null from pg_proc p where p.oid = v_old) then
+        execute format('revoke all on function %s from public', v_new);
+        for v_right in
+            select case when a.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end as grantee,
+                   case when a.is_grantable then ' with grant option' else '' end as grantable
+              from pg_proc p cross join lateral aclexplode(p.proacl) a
+             where p.oid = v_old and a.privilege_type = 'EXECUTE' and a.grantee <> p.proowner
+        loop
+            execute format('grant execute on function %s to %s%s', v_new, v_right.grantee, v_right.grantable);
+        end loop;
+    end if;
+    begin
+        execute format('drop function %s', v_old);
+    exception when dependent_objects_still_exist then
+        null;
+    end;
+end
+$$;
 
 -- Every worker is told what is bounded, also one of the previous release.
 create or replace function {schema}.register_1(
