@@ -37,7 +37,11 @@ class Turns:
             return _AS_THEY_STAND
         given = [self._given.get(lane, 0) for lane in lanes]
         asked = [min(claim.most, request.most) for claim in request.queues]
-        return {"given": words(given), "asked": words(asked), "aged": words(map(aged, given, asked))}
+        shares = [*map(aged, given, asked)]
+        if not any(shares):
+            # Nor has a smaller number one.
+            return _AS_THEY_STAND
+        return {"given": words(given), "asked": words(asked), "aged": words(shares)}
 
     def _fair(self, request: ClaimRequest, lanes: Sequence[int]) -> dict[str, Any]:
         with self._guard:

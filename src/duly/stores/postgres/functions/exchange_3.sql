@@ -48,17 +48,18 @@ declare
     v_due timestamptz;
     v_bound bigint[];
     v_bounded text[];
-    v_blocks boolean := false;
+    v_blocks boolean;
     v_lanes bigint[];
     v_limit bigint;
     v_room int;
-    v_mark smallint := 0;
+    v_mark smallint;
     v_aged int;
+    v_special boolean;
     v_turn record;
     v_served record;
     v_share int;
     v_shared int;
-    v_total int := 0;
+    v_total int;
     v_ask int;
     v_low int[];
     v_at bigint[];
@@ -67,7 +68,9 @@ declare
     v_kind text;
     v_oldest record;
     v_staged bigint[];
-    v_set_aside int := 0;
+    v_set_aside int;
+    v_tries int;
+    v_turns boolean;
     v_row {schema}.exchanged_3;
 begin
     if p_own then
@@ -113,20 +116,22 @@ begin
     if v_known is null or v_wanted <= 0 then
         return;
     end if;
-    if v_bounded is null then
-        -- A worker of the previous release has not been told.
-        select b.tasks, b.queues into v_bound, v_bounded from bounds_1() b;
-    end if;
     select array_agg(p.target), array_agg(p.key) filter (where p.target like 'task:%'),
            (select r.due from released r order by r.due limit 1)
       into v_paused, v_paused_tasks, v_due
       from pause p where p.until is null or p.until > v_now;
-    if v_bounded <> '{}' or true = any(p_fair) then
+    -- From here on a plain queue meets as few expressions as can be: each costs as much as reading a row.
+    if v_bounded is distinct from '{}' or p_fair is not null then
+        if v_bounded is null then
+            -- A worker of the previous release has not been told.
+            select b.tasks, b.queues into v_bound, v_bounded from bounds_1() b;
+        end if;
         v_lanes := array(select l.lane from unnest(p_lanes, p_queues, p_fair) as l (lane, queue, fair)
                           where l.fair or l.queue = any(v_bounded));
     end if;
-    for v_try in 1 .. 10 loop
-        exit when v_due is null or v_due > v_now or v_wanted <= 0;
+    -- Lanes with a bound of their own, turns, a share for the oldest: in such a call every lane goes the longer way.
+    v_special := v_lanes is not null or p_aged is not null;
+    while v_due <= v_now and v_wanted > 0 loop
         for v_row in select * from claim_freed_1(p_incarnation, v_known, v_paused, v_paused_tasks, p_queues, p_lanes, v_lanes,
                                                  p_caps, v_wanted, p_chain, v_now) loop
             return next v_row;
@@ -135,6 +140,8 @@ begin
             p_caps[v_row.place] := p_caps[v_row.place] - 1;
         end loop;
         v_due := coalesce((select r.due from released r order by r.due limit 1), 'infinity');
+        v_tries := coalesce(v_tries, 0) + 1;
+        exit when v_tries = 10;
     end loop;
     if cardinality(p_unparked) > 0 then
         for v_row in select * from claim_parked_3(p_incarnation, v_known, p_queues, p_lanes, p_caps, v_paused,
@@ -149,99 +156,101 @@ begin
         continue when 'queue:' || p_queues[v_place] = any(v_paused);
         v_lane := p_lanes[v_place];
         v_left := least(p_caps[v_place], v_wanted);
-        if v_lane = any(v_lanes) then
+        if v_special then
             v_limit := null;
-            v_share := null;
-            v_total := 0;
-            v_blocks := false;
-            if p_queues[v_place] = any(v_bounded) then
-                v_blocks := exists (select 1 from limit_policy l where l.queue = p_queues[v_place] and l.name like 'block:%');
-                if exists (select 1 from limit_policy l where l.name = 'queue:' || p_queues[v_place]) then
-                    select o.key, o.room into v_limit, v_room from open_lane_1(p_queues[v_place], v_now) o;
-                    v_due := coalesce(v_due, '-infinity');
-                    v_left := least(v_left, v_room);
+            v_mark := null;
+            v_blocks := null;
+            v_turns := false;
+            if v_lane = any(v_lanes) then
+                v_share := null;
+                v_total := 0;
+                if p_queues[v_place] = any(v_bounded) then
+                    v_blocks := exists (select 1 from limit_policy l where l.queue = p_queues[v_place] and l.name like 'block:%');
+                    if exists (select 1 from limit_policy l where l.name = 'queue:' || p_queues[v_place]) then
+                        select o.key, o.room into v_limit, v_room from open_lane_1(p_queues[v_place], v_now) o;
+                        v_due := coalesce(v_due, '-infinity');
+                        v_left := least(v_left, v_room);
+                    end if;
                 end if;
+                v_turns := coalesce(p_fair[v_place], false);
+                v_mark := case when v_limit is not null or v_turns then 256 end;
+                v_shared := p_caps[v_place] - coalesce(p_reserved[v_place], 0);
             end if;
-            v_mark := case when v_limit is not null or p_fair[v_place] then 256 else 0 end;
-            v_shared := p_caps[v_place] - coalesce(p_reserved[v_place], 0);
-            p_caps[v_place] := v_left;
-        elsif v_mark <> 0 or v_blocks then
-            v_limit := null;
-            v_mark := 0;
-            v_blocks := false;
         end if;
-        v_aged := case when v_left <= 0 then 0 when v_left = p_asked[v_place] then p_aged[v_place]
-                       when p_given is null then 0 else aged_1(p_given[v_place], v_left) end;
         v_began := clock_timestamp();
         v_swept := p_sweeps[v_place] and sweep_due_1('lane:' || v_lane, 1000);
-        v_from := null;
+        v_low := null;
         if not v_swept and p_jump_lanes is not null then
-            select array_agg(j.low), array_agg(j.pos), array_agg(j.high) into v_from, v_pos, v_to
+            select array_agg(j.low), array_agg(j.pos), array_agg(j.high) into v_low, v_at, v_high
               from unnest(p_jump_lanes, p_jump_from, p_jump_pos, p_jump_to) as j (lane, low, pos, high) where j.lane = v_lane;
         end if;
-        if v_from is null then
-            v_from := '{-2147483648}';
-            v_pos := '{-1}';
-            v_to := '{2147483648}';
+        if v_low is null then
+            v_low := '{-2147483648}';
+            v_at := '{-1}';
+            v_high := '{2147483648}';
+        end if;
+        if v_special then
+            v_aged := case when v_left <= 0 or p_aged is null then 0 when v_left = p_asked[v_place] then p_aged[v_place]
+                           else aged_1(p_given[v_place], v_left) end;
+            v_from := v_low;
+            v_pos := v_at;
+            v_to := v_high;
         end if;
         while v_left > 0 loop
-            v_kind := 'lane';
-            v_ask := v_left;
-            if p_fair[v_place] then
-                select t.* into v_turn from turn_1(
-                    p_queues[v_place], v_lane, coalesce(p_last[v_place], -9223372036854775808), coalesce(p_rest[v_place], 0), v_left,
-                    v_share, v_shared, p_reserved[v_place] > 0, v_now) t;
-                v_due := coalesce(v_due, '-infinity');
-                exit when v_turn.tenants = '{}';
-                v_kind := 'fair';
-                v_share := v_turn.share;
-                v_tenants := v_turn.tenants;
-                v_most := v_turn.most;
-                v_low := array_fill(-2147483648, array[cardinality(v_tenants)]);
-                v_at := array_fill(-1::bigint, array[cardinality(v_tenants)]);
-                v_high := array_fill(2147483648::bigint, array[cardinality(v_tenants)]);
-            else
-                if cardinality(v_from) = 1 then
-                    v_tenants := '{0}';
-                    v_most := array[v_left];
-                else
-                    v_tenants := array_fill(0::bigint, array[cardinality(v_from)]);
-                    v_most := array_fill(v_left, array[cardinality(v_from)]);
-                end if;
+            if v_special then
+                v_kind := null;
+                v_ask := null;
+                v_tenants := null;
+                v_most := null;
                 v_low := v_from;
                 v_at := v_pos;
                 v_high := v_to;
-            end if;
-            if v_aged > 0 then
-                select o.* into v_oldest
-                  from oldest_1(v_lane, v_tenants[1], least(v_aged, v_most[1]), v_from, v_pos, v_to) o;
-                v_aged := 0;
-                if v_oldest.low is not null then
-                    v_kind := 'aged';
-                    v_tenants := array_fill(v_tenants[1], array[cardinality(v_oldest.low)]);
-                    v_low := v_oldest.low;
-                    v_at := v_oldest.pos;
-                    v_high := v_oldest.high;
-                    v_most := v_oldest.most;
-                    v_ask := (select sum(m) from unnest(v_most) m);
+                if v_turns then
+                    select t.* into v_turn from turn_1(
+                        p_queues[v_place], v_lane, coalesce(p_last[v_place], -9223372036854775808), coalesce(p_rest[v_place], 0),
+                        v_left, v_share, v_shared, p_reserved[v_place] > 0, v_now) t;
+                    v_due := coalesce(v_due, '-infinity');
+                    exit when v_turn.tenants = '{}';
+                    v_kind := 'fair';
+                    v_share := v_turn.share;
+                    v_tenants := v_turn.tenants;
+                    v_most := v_turn.most;
+                    v_low := array_fill(-2147483648, array[cardinality(v_tenants)]);
+                    v_at := array_fill(-1::bigint, array[cardinality(v_tenants)]);
+                    v_high := array_fill(2147483648::bigint, array[cardinality(v_tenants)]);
+                end if;
+                if v_aged > 0 then
+                    select o.* into v_oldest
+                      from oldest_1(v_lane, coalesce(v_tenants[1], 0), least(v_aged, v_most[1]), v_from, v_pos, v_to) o;
+                    v_aged := 0;
+                    if v_oldest.low is not null then
+                        v_kind := 'aged';
+                        v_tenants := array_fill(coalesce(v_tenants[1], 0), array[cardinality(v_oldest.low)]);
+                        v_low := v_oldest.low;
+                        v_at := v_oldest.pos;
+                        v_high := v_oldest.high;
+                        v_most := v_oldest.most;
+                        v_ask := (select sum(m) from unnest(v_most) m);
+                    end if;
                 end if;
             end if;
             v_top := (select s.last_value from pos s);
             return query
             with picked as materialized (
-                select x.* from unnest(v_tenants, v_low, v_at, v_high, v_most) as s (lane, low, pos, high, most)
+                select x.* from unnest(v_low, v_at, v_high, v_tenants, v_most) as s (low, pos, high, lane, most)
                  cross join lateral (
                     select r.ctid as tid, r.id, r.tenant as lane, r.task, r.priority, r.pos, r.run + 1 as run, r.failed, r.lost,
                            r.interrupted, r.snoozed, r.expires_at, r.limited_at
                       from ready r
-                     where r.queue = v_lane and r.tenant = s.lane and (r.priority, r.pos) > (s.low, s.pos) and r.priority < s.high
-                     order by r.priority, r.pos limit s.most for update skip locked) x
-                 limit v_ask
+                     where r.queue = v_lane and r.tenant = coalesce(s.lane, 0) and (r.priority, r.pos) > (s.low, s.pos)
+                       and r.priority < s.high
+                     order by r.priority, r.pos limit coalesce(s.most, v_left) for update skip locked) x
+                 limit coalesce(v_ask, v_left)
             ), gone as (
                 delete from ready where ctid = any(array(select p.tid from picked p))
             ), taken as materialized (
                 select p.*, j.queue_key, j.queue, j.task as task_name, j.tenant, j.tags, j.correlation_id, j.attempts, j.timeout,
-                       j.enqueued_at, j.extras, j.trigger, j.ordering_key, j.ordering,
+                       j.enqueued_at, j.extras, j.unique_live, j.trigger, j.ordering_key, j.ordering,
                        case when octet_length(j.args) <= 8192 then j.args end as args,
                        (v_known ->> p.task::text)::float8 * interval '1 second' as time_to_run,
                        -- What has an ordering key has a place in it to give back, what is in a batch has to be counted there.
@@ -255,14 +264,16 @@ begin
                                 then 'stale' end as passed
                   from picked p cross join lateral (
                     select j.queue_key, j.queue, j.task, j.tenant, j.tags, j.correlation_id, j.attempts, j.timeout, j.enqueued_at,
-                           j.args, j.extras, j.unique_key, j.version, j.trigger, j.ordering_key, j.ordering
+                           j.args, j.extras, j.unique_key, j.unique_live, j.version, j.trigger, j.ordering_key, j.ordering
                       from job j where j.id = p.id offset 0) j
             ), running as (
                 insert into claimed (incarnation, id, queue, task, claimed_at, deadline, run, priority, failed, lost, interrupted,
                                      snoozed, expires_at, enqueued_at, queue_name, task_name, tenant, correlation_id, extras)
                 select p_incarnation, t.id, v_lane, t.task, v_now, v_now + coalesce(t.timeout, t.time_to_run), t.run, t.priority,
                        t.failed, t.lost, t.interrupted, t.snoozed, t.expires_at, t.enqueued_at, t.queue, t.task_name, t.tenant,
-                       t.correlation_id, t.extras | v_mark
+                       t.correlation_id,
+                       -- A key of scope queued goes here and now, or is free and the sweep's: its end need not look for it.
+                       case when t.unique_live then t.extras else t.extras & ~4::smallint end | coalesce(v_mark, 0::smallint)
                   from taken t where t.passed is null
             ), parked as (
                 insert into blocked (id, task, queue, tenant, pos, since, cause, gate, priority, run, failed, lost, interrupted,
@@ -283,8 +294,9 @@ begin
                 delete from unique_key where ctid = any(array(
                     select x.tid from taken t cross join lateral (
                         select k.ctid as tid from unique_key k
-                         where k.id = t.id and (t.passed is not null or not k.live) for update skip locked) x
-                     where t.extras & 4 <> 0 and (t.passed is null or t.passed in ('expired', 'stale'))))
+                         where k.id = t.id for update skip locked) x
+                     where t.extras & 4 <> 0 and (t.passed is not null or not t.unique_live)
+                       and (t.passed is null or t.passed in ('expired', 'stale'))))
             )
             select null, v_place, t.id, t.run, t.priority, t.pos,
                    case when t.failed <> 0 or t.lost <> 0 or t.interrupted <> 0 or t.snoozed <> 0
@@ -294,8 +306,9 @@ begin
                         else t.extras end, t.trigger, t.ordering_key
               from taken t where t.passed is null
              union all
-            select v_kind, v_place, v_top, c.taken, l.priority, l.pos,
-                   array[least(extract(epoch from clock_timestamp() - v_began) * 1e6, 2147483647)::int, v_swept::int, v_ask],
+            select coalesce(v_kind, 'lane'), v_place, v_top, c.taken, l.priority, l.pos,
+                   array[least(extract(epoch from clock_timestamp() - v_began) * 1e6, 2147483647)::int, v_swept::int,
+                         coalesce(v_ask, v_left)],
                    null, null, v_now, null, null, null,
                    -- Only this way do the jobs that were set aside get out of here.
                    case when c.bound is not null then left(set_config('duly.set_aside', c.bound, true), 0) end, null, null, null,
@@ -306,45 +319,51 @@ begin
              union all
             -- All wanted were taken, and some of them passed over: the number of rows says so, as nothing else gets out of here.
             select 'more', v_place, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null
-              from generate_series(0, v_ask)
-             where (select count(*) = v_ask and count(t.passed) > 0 from taken t);
+              from generate_series(0, coalesce(v_ask, v_left))
+             where (select count(*) = coalesce(v_ask, v_left) and count(t.passed) > 0 from taken t);
             get diagnostics v_rows = row_count;
-            v_started := case when v_rows > v_ask + 1 then v_rows - v_ask - 2 else v_rows - 1 end;
+            v_started := case when v_rows > coalesce(v_ask, v_left) + 1 then v_rows - coalesce(v_ask, v_left) - 2
+                              else v_rows - 1 end;
             v_wanted := v_wanted - v_started;
-            p_caps[v_place] := p_caps[v_place] - v_started;
-            v_staged := string_to_array(nullif(current_setting('duly.set_aside', true), ''), ',')::bigint[];
-            if v_staged is not null then
+            if current_setting('duly.set_aside', true) <> '' then
+                v_staged := string_to_array(current_setting('duly.set_aside'), ',')::bigint[];
                 perform set_config('duly.set_aside', '', true);
-                v_set_aside := v_set_aside + cardinality(v_staged);
+                v_set_aside := coalesce(v_set_aside, 0) + cardinality(v_staged);
                 v_due := coalesce(v_due, '-infinity');
+                p_caps[v_place] := v_left - v_started;
                 for v_row in select * from admit_1(p_incarnation, v_known, v_paused_tasks, p_lanes, p_caps, v_wanted, p_chain,
-                                                   v_staged, v_staged, v_mark <> 0, v_now) loop
+                                                   v_staged, v_staged, v_mark is not null, v_now) loop
                     return next v_row;
                     v_started := v_started + 1;
                     v_wanted := v_wanted - 1;
                     p_caps[v_place] := p_caps[v_place] - 1;
                 end loop;
             end if;
-            v_total := v_total + v_started;
-            if p_fair[v_place] then
-                select s.* into v_served from serve_1(
-                    p_incarnation, p_queues[v_place], v_lane,
-                    case v_kind when 'aged' then v_turn.tenants[1:1] else v_turn.tenants end,
-                    case v_kind when 'aged' then array[v_ask] else v_turn.most end, v_turn.quanta, v_started,
-                    case v_kind when 'aged' then 0 else v_left end, v_now) s;
-                v_shared := v_shared - v_served.spent;
-                p_last[v_place] := coalesce(v_served.last, p_last[v_place]);
-                p_rest[v_place] := coalesce(v_served.rest, p_rest[v_place]);
+            if v_special then
+                v_total := v_total + v_started;
+                if v_turns then
+                    select s.* into v_served from serve_1(
+                        p_incarnation, p_queues[v_place], v_lane,
+                        case v_kind when 'aged' then v_turn.tenants[1:1] else v_turn.tenants end,
+                        case v_kind when 'aged' then array[v_ask] else v_turn.most end, v_turn.quanta, v_started,
+                        case v_kind when 'aged' then 0 else v_left end, v_now) s;
+                    v_shared := v_shared - v_served.spent;
+                    p_last[v_place] := coalesce(v_served.last, p_last[v_place]);
+                    p_rest[v_place] := coalesce(v_served.rest, p_rest[v_place]);
+                end if;
             end if;
-            exit when v_kind = 'lane' and v_rows <= v_ask + 1 or v_kind = 'fair' and v_started = 0 or v_set_aside >= 2000;
-            v_left := least(p_caps[v_place], v_wanted);
+            exit when v_kind is null and v_rows <= coalesce(v_ask, v_left) + 1 or v_kind = 'fair' and v_started = 0
+                or v_set_aside >= 2000;
+            v_left := least(v_left - v_started, v_wanted);
         end loop;
-        if v_limit is not null and v_total > 0 then
-            perform hold_lane_1(p_incarnation, v_limit, v_lane, v_total, v_now);
-        end if;
-        if p_fair[v_place] and v_total > 0 then
-            return next row('turn', v_place, p_last[v_place], p_rest[v_place], null, null, null, null, null, null, null, null, null,
-                            null, null, null, null, null)::{schema}.exchanged_3;
+        if v_special then
+            if v_limit is not null and v_total > 0 then
+                perform hold_lane_1(p_incarnation, v_limit, v_lane, v_total, v_now);
+            end if;
+            if v_turns and v_total > 0 then
+                return next row('turn', v_place, p_last[v_place], p_rest[v_place], null, null, null, null, null, null, null, null,
+                                null, null, null, null, null, null)::{schema}.exchanged_3;
+            end if;
         end if;
         if v_swept then
             perform sweep_done_1('lane:' || v_lane, v_began);
