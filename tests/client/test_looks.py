@@ -13,6 +13,7 @@ from duly.client.queue import Queue
 from duly.client.registry import Registry
 from duly.core.bounds import Bound, Fill
 from duly.core.control import WhenFull
+from duly.stores.faults import Transient
 from duly.telemetry.events import Happening
 from tests.worker.doubles import Clock
 
@@ -26,6 +27,13 @@ class Store:
     def __init__(self) -> None:
         self.fill = Fill(0)
         self.asked: list[dict[str, int]] = []
+        self.heard: list[dict[str, int]] = []
+        self.away = False
+
+    def turned_away(self, refused: Mapping[str, int]) -> None:
+        if self.away:
+            raise Transient("gone")
+        self.heard.append(dict(refused))
 
     def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
         self.asked.append(dict(queues))
@@ -179,6 +187,22 @@ def test_a_place_that_is_left_is_not_kept() -> None:
     producer.pressing.leave("mail")
 
     assert producer.is_refused(1)
+
+
+def test_the_store_hears_of_refusals_once_a_second_and_of_those_it_missed_later() -> None:
+    producer = Producer()
+    producer.store.fill = Fill(11, at=AT)
+    producer.store.away = True
+    producer.is_refused(1)
+    producer.pressing.note()
+    producer.store.away = False
+
+    for _ in range(5):
+        producer.clock.now += 0.5
+        producer.is_refused(2)
+        producer.pressing.note()
+
+    assert producer.store.heard == [{"mail": 1 + 2 + 2}, {"mail": 4}]
 
 
 def test_what_producers_meet_is_told_at_once_and_then_once_a_minute() -> None:

@@ -325,6 +325,18 @@ def test_refusals_are_told_in_the_log_once(jobs: App, caplog: pytest.LogCaptureF
     ]
 
 
+def test_the_store_counts_what_was_refused(both: App) -> None:
+    send = filled(both)
+
+    async def produce() -> None:
+        with pytest.raises(QueueFull):
+            await send.aenqueue(4)
+
+    asyncio.run(produce())
+
+    assert both.store.pressing.pressures(["mail"])["mail"].refused == 1
+
+
 def test_a_store_that_does_not_answer_says_so_as_ever(jobs: App, monkeypatch: pytest.MonkeyPatch) -> None:
     send = filled(jobs)
 

@@ -26,8 +26,9 @@ from duly.core.bounds import (
     wait,
 )
 from duly.core.defaults import IMPORTANCE
-from duly.core.errors import QueueFull
+from duly.core.errors import DulyError, QueueFull
 from duly.core.job import NewJob
+from duly.stores.faults import DataFault, Transient
 from duly.telemetry.events import QueueWasFull
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ class Asked(Protocol):
     """What it needs of a store."""
 
     def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
+        """See stores.control.PressingStore."""
+
+    def turned_away(self, refused: Mapping[str, int]) -> None:
         """See stores.control.PressingStore."""
 
 
@@ -119,6 +123,8 @@ class Pressing:
         self._looked_at = -_AGE
         self._cost = 0.0
         self._told = _Told(tell, clock)
+        self._refused: dict[str, int] = {}
+        self._noted_at = -_AGE
         self.on_look: Callable[[], None] | None = None
         """Called with each look, so once a second while jobs are enqueued: whoever decides on `refuse_below`."""
 
@@ -203,6 +209,8 @@ class Pressing:
         for one in over:
             if one.queue in strict or (one.refuses and not joined):
                 self._told.add(one, "refused", wanted[one.queue])
+                with self._lock:
+                    self._refused[one.queue] = self._refused.get(one.queue, 0) + max(1, wanted[one.queue])
                 raise QueueFull(one.text, queue=one.queue, retry_after=one.retry_after)
         self.brought(wanted)
         if not over:
@@ -219,6 +227,26 @@ class Pressing:
                 sample = self._samples.get(queue)
                 if sample is not None:
                     sample.arrived += more
+
+    @property
+    def has_news(self) -> bool:
+        """Whether `note` has something to do."""
+        return bool(self._refused) and self._clock() - self._noted_at >= _AGE
+
+    def note(self) -> None:
+        """Let the store count what was refused, at most once a second; blocks. For whoever looks at the queue: nothing
+        depends on it, and a store that does not take it hears of it later."""
+        with self._lock:
+            if not self.has_news:
+                return
+            self._noted_at = self._clock()
+            refused, self._refused = self._refused, {}
+        try:
+            self._store().turned_away(refused)
+        except (DulyError, Transient, DataFault):
+            with self._lock:
+                for queue, jobs in refused.items():
+                    self._refused[queue] = self._refused.get(queue, 0) + jobs
 
     def admit(self, queue: str) -> float:
         """0: there is room for one more job, which is kept for the next that comes, until `leave`; blocks for a look.
@@ -260,7 +288,7 @@ class Pressing:
         now = self._clock()
         for queue, more in wanted.items():
             if self._floor is not None and self._importance(queue) > self._floor.importance:
-                found.append(self._refused(queue, self._floor))
+                found.append(self._gives_way(queue, self._floor))
                 continue
             bound, sample = self._bounds.get(queue), self._samples.get(queue)
             if bound is None or sample is None or not more:
@@ -271,7 +299,7 @@ class Pressing:
                 found.append(_over(queue, why, bound, fill, more))
         return found
 
-    def _refused(self, queue: str, floor: _Floor) -> Over:
+    def _gives_way(self, queue: str, floor: _Floor) -> Over:
         text = spent_text(queue, floor.why, floor.retry_after)
         return Over(queue, floor.why, floor.retry_after, True, _NO_TIME, floor.retry_after, text)
 
@@ -319,7 +347,12 @@ def press(client: Client, jobs: Iterable[NewJob], strict: frozenset[str], *, joi
             _look_beside(client, wanted)
         else:
             client.call(pressing.look, wanted)
-    return pressing.judge(wanted, strict=strict, joined=joined)
+    try:
+        return pressing.judge(wanted, strict=strict, joined=joined)
+    except QueueFull:
+        if not joined:
+            pressing.note()
+        raise
 
 
 async def apress(client: Client, jobs: Iterable[NewJob], strict: frozenset[str], *, joined: bool) -> Verdict:
@@ -330,7 +363,12 @@ async def apress(client: Client, jobs: Iterable[NewJob], strict: frozenset[str],
             await client.acall(_look_beside, client, wanted)
         else:
             await client.acall(pressing.look, wanted)
-    return pressing.judge(wanted, strict=strict, joined=joined)
+    try:
+        return pressing.judge(wanted, strict=strict, joined=joined)
+    except QueueFull:
+        if not joined and pressing.has_news:
+            await client.acall(pressing.note)
+        raise
 
 
 def counted(jobs: Iterable[NewJob]) -> dict[str, int]:

@@ -10,11 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from duly.core.control import WhenFull
+from duly.core.defaults import IMPORTANCE
 from duly.core.durations import Duration, format_duration, parse_duration
 from duly.core.errors import UsageError
 
 SAMPLE_AGE: Final = timedelta(seconds=1)
 """A sample of a queue is used for so long: a bound is exact but for the arrivals of that time."""
+TURNED_AWAY: Final = timedelta(hours=1)
+"""What a queue has turned away is told for so long."""
 SHORTEST_WAIT: Final = SAMPLE_AGE
 LONGEST_WAIT: Final = timedelta(minutes=1)
 LONGEST_PACE: Final = timedelta(seconds=1)
@@ -53,6 +56,26 @@ class Fill(Struct, frozen=True):
         """This after so many more jobs and so long: those that came less those that have ended at the known rate."""
         left = arrived - int((self.out_per_s or 0.0) * seconds)
         return replace(self, depth=self.depth + left) if left > 0 else self
+
+
+class Pressure(Struct, frozen=True):
+    """What is declared of how much a queue may hold, and what it has turned away within the hour."""
+
+    bound: Bound | None = None
+    importance: int = IMPORTANCE
+    refused: int = 0
+    """Jobs that producers were refused, by its own bound or the store's."""
+    refused_at: datetime | None = None
+    """The last of them."""
+    shed: int = 0
+    shed_at: datetime | None = None
+
+
+def bound_of(max_depth: int | None, max_age: timedelta | None, when_full: WhenFull | None) -> Bound | None:
+    """What a store keeps of a declaration, as a bound."""
+    if max_depth is None and max_age is None:
+        return None
+    return Bound(max_depth, max_age, when_full or "reject")
 
 
 def read_bound(max_depth: object, max_age: Duration | None, when_full: WhenFull) -> Bound | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from duly.core.bounds import Fill
+from duly.core.bounds import Fill, Pressure
 from duly.core.budget import StoreUse
 from duly.core.control import (
     BreakerState,
@@ -77,6 +77,13 @@ class PressingStore(Protocol):
     def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
         """Of each queue its ready jobs, counted to one more than given, at most a second old; one that another caller
         is counting for the first time may be missing. Waits for nobody."""
+
+    def turned_away(self, refused: Mapping[str, int]) -> None:
+        """Count so many refused jobs of these queues, for `pressures`."""
+
+    def pressures(self, queues: Sequence[str]) -> dict[str, Pressure]:
+        """Of each of these what is declared, and how many jobs were refused and shed: counted anew after an hour
+        without any, and nothing once the last one is an hour ago."""
 
     def use(self) -> StoreUse | None:
         """What the store takes, and the queues by importance, at most a second old; None while another caller measures

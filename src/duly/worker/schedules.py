@@ -127,6 +127,7 @@ class Schedules:
         try:
             self._pressing.judge(wanted, strict=frozenset(), joined=False)
         except QueueFull as full:
+            self._pressing.note()
             return full
         return None
 

@@ -6,8 +6,9 @@ The free disk of the server is not known: a database cannot be asked for it, and
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from duly.core.bounds import Fill
+from duly.core.bounds import Fill, Pressure, bound_of
 from duly.core.budget import Rank, StoreUse
+from duly.core.defaults import IMPORTANCE
 from duly.stores.postgres.columns import queue_key, seconds, utc
 from duly.stores.postgres.database import Database
 
@@ -26,6 +27,28 @@ class PostgresPressing:
                 depth, None if oldest is None else timedelta(seconds=max(oldest, 0.0)), out_per_s, at
             )
             for key, depth, oldest, out_per_s, at in self._database.call("read_fills", parameters)
+        }
+
+    def turned_away(self, refused: Mapping[str, int]) -> None:
+        parameters = {
+            "keys": [queue_key(name) for name in refused],
+            "jobs": [*refused.values()],
+            "now": self._database.now(),
+        }
+        self._database.call("turn_away", parameters)
+
+    def pressures(self, queues: Sequence[str]) -> dict[str, Pressure]:
+        rows = self._database.call("read_pressures", {"queues": [*queues], "now": self._database.now()})
+        return {
+            name: Pressure(
+                bound_of(depth, None if age is None else timedelta(seconds=age), when_full),
+                IMPORTANCE if importance is None else importance,
+                refused or 0,
+                None if refused_at is None else utc(refused_at),
+                shed or 0,
+                None if shed_at is None else utc(shed_at),
+            )
+            for name, depth, age, when_full, importance, refused, refused_at, shed, shed_at in rows
         }
 
     def use(self) -> StoreUse | None:

@@ -192,6 +192,7 @@ CAPABILITIES: Final = Capabilities(
         "select_placed",
         "select_plan",
         "select_plans",
+        "select_pressure",
         "select_queue_policies",
         "select_queue_ranks",
         "select_queues",
@@ -294,6 +295,7 @@ CAPABILITIES: Final = Capabilities(
         "upsert_sweep",
         "upsert_task",
         "upsert_tenant",
+        "upsert_turned_away",
         "upsert_unique_key",
     ),
 )

@@ -6,8 +6,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from duly.core.bounds import SAMPLE_AGE, Fill
+from duly.core.bounds import SAMPLE_AGE, TURNED_AWAY, Fill, Pressure, bound_of
 from duly.core.budget import Rank, StoreUse
+from duly.core.defaults import IMPORTANCE
 from duly.core.lifecycle import State
 from duly.core.pressure import QUEUE_FULL
 from duly.stores.sqlite import sampling
@@ -21,6 +22,8 @@ from duly.stores.sqlite.waiting import jobs_of, subject_of, waiting_of
 
 # A chunk of so many moves holds the write lock for about 10 ms.
 _CHUNK: Final = 500
+_REFUSED: Final = 1
+_SHED: Final = 2
 
 
 class SQLitePressing:
@@ -40,6 +43,15 @@ class SQLitePressing:
                 rate = rates.get(name)
                 found[name] = Fill(depth, waited, None if rate is None else rate.outgoing)
         return found
+
+    def turned_away(self, refused: Mapping[str, int]) -> None:
+        with self._database.write() as session:
+            for name, jobs in refused.items():
+                _turned_away(session, lane_of(name, False), _REFUSED, jobs)
+
+    def pressures(self, queues: Sequence[str]) -> dict[str, Pressure]:
+        with self._database.read(snapshot=True) as session:
+            return {name: _pressure(session, name) for name in queues}
 
     def use(self) -> StoreUse:
         now = self._database.now()
@@ -84,6 +96,27 @@ def shed(database: Database) -> int:
     return shed
 
 
+def _pressure(session: Session, name: str) -> Pressure:
+    row = session.row(
+        "select_pressure", name=name, queue=lane_of(name, False), since=session.now - span(TURNED_AWAY)
+    )
+    depth, age, when_full, importance, refused, refused_at, shed, shed_at = row or (None,) * 8
+    return Pressure(
+        bound_of(depth, None if age is None else age * MICROSECOND, when_full),
+        IMPORTANCE if importance is None else importance,
+        refused or 0,
+        None if refused_at is None else from_micros(refused_at),
+        shed or 0,
+        None if shed_at is None else from_micros(shed_at),
+    )
+
+
+def _turned_away(session: Session, queue: int, kind: int, jobs: int) -> None:
+    if jobs:
+        hour = span(TURNED_AWAY)
+        session.run("upsert_turned_away", queue=queue, kind=kind, jobs=jobs, now=session.now, hour=hour)
+
+
 def _shed(session: Session, queue: int, most: int, reason: str) -> int:
     waiting = [waiting_of(row) for row in session.rows("select_least_urgent", queue=queue, most=most)]
     session.many("delete_ready", [{"id": one.id} for one in waiting])
@@ -92,4 +125,5 @@ def _shed(session: Session, queue: int, most: int, reason: str) -> int:
     for one in waiting:
         moves.finished(subject_of(one, stored[one.id]), State.shed, reason=reason)
     settle(session, moves)
+    _turned_away(session, queue, _SHED, len(waiting))
     return len(waiting)

@@ -144,6 +144,8 @@ class LimitState:
     due: datetime | None = None
     """The time that its rate has used up."""
     held_until: datetime | None = None
+    held_by: str | None = None
+    held_reason: str | None = None
     opened: bool = False
     open_until: datetime | None = None
     """Of its breaker; None while `opened`: until a person says otherwise."""
@@ -219,6 +221,8 @@ class Tables:
     heads_since: dict[OrderingKey, datetime] = field(default_factory=dict)
     paused_keys: set[OrderingKey] = field(default_factory=set)
     batches: dict[int, Batch] = field(default_factory=dict)
+    turned_away: dict[tuple[str, str], tuple[int, datetime]] = field(default_factory=dict)
+    """Jobs by (queue, "refused" or "shed"), and when the last was."""
     uses: list[tuple[datetime, StoreUse]] = field(default_factory=list)
     """Samples of what the store took."""
     measured: tuple[datetime, int] | None = None

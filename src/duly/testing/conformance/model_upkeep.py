@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from duly.core.bounds import SAMPLE_AGE, Fill
+from duly.core.bounds import SAMPLE_AGE, TURNED_AWAY, Fill, Pressure, bound_of
 from duly.core.budget import Rank, StoreUse
 from duly.core.defaults import PURGE_NOTICE
 from duly.core.job import Counters, Incarnation, JobId
 from duly.core.lifecycle import FINAL, WAITING, State
 from duly.core.pressure import QUEUE_FULL
+from duly.core.registration import QueuePolicy
 from duly.stores.protocol import Pause, Swept
 
 from .model import PAUSED, UNKNOWN, Entry
@@ -61,8 +62,6 @@ class UpkeepModel(LeasedModel):
                     entry.reserved = frozenset()
                 if entry.lane and not self._is_fair(entry.new.queue):
                     entry.lane = ""
-                elif entry.state is State.ready and not entry.counters.lost and self._is_fair(entry.new.queue):
-                    entry.lane = entry.new.tenant
                 elif (
                     entry.state is State.ready and not entry.counters.lost and self._is_fair(entry.new.queue)
                 ):
@@ -117,6 +116,7 @@ class UpkeepModel(LeasedModel):
                 continue
             for entry in self._ready_of(policy.name)[policy.max_depth :]:
                 self.to_final(entry, State.shed, QUEUE_FULL)
+                self._turn_away(policy.name, "shed", 1)
                 shed += 1
         return shed
 
@@ -132,6 +132,31 @@ class UpkeepModel(LeasedModel):
     def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
         with self.tables.lock:
             return {name: self._fill(name, most) for name, most in queues.items()}
+
+    def turned_away(self, refused: Mapping[str, int]) -> None:
+        with self.act():
+            for queue, jobs in refused.items():
+                self._turn_away(queue, "refused", jobs)
+
+    def _turn_away(self, queue: str, how: str, jobs: int) -> None:
+        before, at = self.tables.turned_away.get((queue, how), (0, self.clock()))
+        if at < self.clock() - TURNED_AWAY:
+            before = 0
+        self.tables.turned_away[queue, how] = (before + jobs, self.clock())
+
+    def pressures(self, queues: Sequence[str]) -> dict[str, Pressure]:
+        with self.tables.lock:
+            return {queue: self._pressure(queue) for queue in queues}
+
+    def _pressure(self, queue: str) -> Pressure:
+        policy = self.tables.policies.get(queue, QueuePolicy(queue))
+        bound = bound_of(policy.max_depth, policy.max_age, policy.when_full)
+        found: list[tuple[int, datetime | None]] = []
+        for how in ("refused", "shed"):
+            jobs, at = self.tables.turned_away.get((queue, how), (0, self.clock()))
+            fresh = jobs and at > self.clock() - TURNED_AWAY
+            found.append((jobs, at) if fresh else (0, None))
+        return Pressure(bound, policy.importance, *found[0], *found[1])
 
     def use(self) -> StoreUse:
         with self.tables.lock:
@@ -155,6 +180,7 @@ class UpkeepModel(LeasedModel):
                 going += reversed(self._ready_of(queue))
             for entry in going[:most]:
                 self.to_final(entry, State.shed, reason)
+                self._turn_away(entry.new.queue, "shed", 1)
             return len(going[:most])
 
     def _fill(self, queue: str, most: int) -> Fill:

@@ -1,5 +1,6 @@
 """Cases: what the sweep sheds of a queue that holds more than it may, and what it leaves alone."""
 
+from duly.core.bounds import Bound, Pressure
 from duly.core.control import WhenFull
 from duly.core.lifecycle import State
 from duly.core.pressure import QUEUE_FULL
@@ -158,3 +159,51 @@ def how_full_a_queue_is_is_known_anew_after_a_second(bench: Bench) -> None:
     after = bench.store.pressing.fills({"default": 10})["default"].depth
 
     assert (before, after) == (1, 3)
+
+
+def what_is_declared_of_a_queue_is_read_with_what_it_holds_back(bench: Bench) -> None:
+    policy = QueuePolicy("default", max_depth=3, max_age=HOUR, when_full="slow", importance=7)
+    bench.declare(queues=[policy, QueuePolicy("elsewhere")])
+
+    found = bench.store.pressing.pressures(["default", "elsewhere", "undeclared"])
+
+    assert found == {
+        "default": Pressure(Bound(3, HOUR, "slow"), 7),
+        "elsewhere": Pressure(),
+        "undeclared": Pressure(),
+    }
+
+
+def refused_jobs_are_counted_while_there_are_any_within_an_hour(bench: Bench) -> None:
+    pressing = bench.store.pressing
+    pressing.turned_away({"default": 2, "elsewhere": 1})
+    bench.pass_time(HOUR / 2)
+    pressing.turned_away({"default": 3})
+    last = bench.clock()
+
+    both = pressing.pressures(["default", "elsewhere"])
+    bench.pass_time(HOUR * 3 / 4)
+    one = pressing.pressures(["default", "elsewhere"])
+    bench.pass_time(HOUR)
+    none = pressing.pressures(["default"])["default"]
+    pressing.turned_away({"default": 1})
+    anew = pressing.pressures(["default"])["default"]
+
+    assert (both["default"].refused, both["default"].refused_at) == (5, last)
+    assert both["elsewhere"].refused == 1
+    assert (one["default"].refused, one["elsewhere"].refused) == (5, 0)
+    assert none == Pressure()
+    assert anew.refused == 1
+
+
+def shed_jobs_are_counted_whoever_shed_them(bench: Bench) -> None:
+    _bound(bench, 3)
+    bench.put_many(5)
+    bench.put_many(2, queue="elsewhere")
+
+    bench.sweep()
+    bench.store.pressing.shed(["elsewhere"], 10, "store full")
+
+    found = bench.store.pressing.pressures(["default", "elsewhere"])
+    assert (found["default"].shed, found["default"].shed_at) == (2, bench.clock())
+    assert found["elsewhere"].shed == 2

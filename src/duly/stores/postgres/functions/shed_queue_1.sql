@@ -1,6 +1,6 @@
--- ready -> shed for the least urgent jobs of a queue, at most so many; how many went. What another transaction has not
+-- ready -> shed for the least urgent jobs of a queue, at most so many, and counts them; how many went. What another transaction has not
 -- committed is not seen, what it holds is left.
--- Lock: the rows FOR UPDATE SKIP LOCKED. Index: ready_pkey, the lane of the queue; ready_id.
+-- Lock: the rows FOR UPDATE SKIP LOCKED, then turn_away_1's. Index: ready_pkey, the lane of the queue; ready_id.
 -- Differs: SQLite does it in select_least_urgent.
 create function {schema}.shed_queue_1(p_queue bigint, p_most int, p_reason text, p_now timestamptz) returns int
 language plpgsql as $$
@@ -21,6 +21,7 @@ begin
           from gone
     )
     select e.moved into v_moved from ended e;
+    perform turn_away_1(array[p_queue], 2, array[v_moved::bigint], p_now);
     return v_moved;
 end
 $$;

@@ -164,6 +164,17 @@ create table {schema}.queue_fill (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 
+-- Jobs that a full queue or store has turned away since a moment of the last hour: 1 refused, 2 shed.
+create table {schema}.turned_away (
+    queue bigint not null,
+    kind int not null check (kind in (1, 2)),
+    jobs bigint not null,
+    since timestamptz not null,
+    at timestamptz not null,
+    primary key (queue, kind)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+
 -- What duly's relations took when they were measured: once a second for all who ask, kept for ten minutes.
 create table {schema}.store_use (
     at timestamptz primary key,
@@ -231,6 +242,8 @@ create table {schema}.batch_done (
 -- include: functions/inside_batch_1.sql
 -- include: functions/heal_batches_1.sql
 -- include: functions/fills_1.sql
+-- include: functions/turn_away_1.sql
+-- include: functions/pressures_1.sql
 -- include: functions/ordering_name_1.sql
 -- include: functions/measure_use_1.sql
 -- include: functions/use_1.sql

@@ -159,6 +159,16 @@ create index {prefix}_blocked_cause on {prefix}_blocked (cause, task, pos);
 create index {prefix}_blocked_gate on {prefix}_blocked (gate, priority, pos) where gate <> 0;
 create index {prefix}_blocked_expires on {prefix}_blocked (expires_at, id) where expires_at is not null;
 
+-- Jobs that a full queue or store has turned away since a moment of the last hour: 1 refused, 2 shed.
+create table {prefix}_turned_away (
+    queue integer not null,
+    kind integer not null check (kind in (1, 2)),
+    jobs integer not null,
+    since integer not null,
+    at integer not null,
+    primary key (queue, kind)
+) strict, without rowid;
+
 -- What the file took when it was sampled, in bytes.
 create table {prefix}_store_use (
     at integer primary key,
