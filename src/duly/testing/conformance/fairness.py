@@ -122,6 +122,17 @@ def priority_chooses_within_a_tenant(bench: Bench) -> None:
     assert [job.id for job in jobs if job.tenant == "a"] == urgent + late
 
 
+def priority_chooses_within_a_tenant_that_may_have_less_than_is_asked_for(bench: Bench) -> None:
+    worker = _fair(bench, LimitPolicy("tenant:default", max_running=5))
+    _put(bench, "a", 15)
+    (urgent,) = _put(bench, "a", priority=10)
+
+    claimed = bench.start_ids(worker, 50, fair=True)
+
+    assert len(claimed) == 5
+    assert urgent in claimed
+
+
 def an_urgent_flood_of_one_tenant_starves_no_other(bench: Bench) -> None:
     worker = _fair(bench)
     _put(bench, "a", 50, priority=1)
@@ -235,6 +246,21 @@ def a_tenant_runs_no_more_than_its_limit_allows(bench: Bench) -> None:
     assert bench.start_ids(bench.worker(), fair=True) == []
     first = next(job for job in claimed if job.id == a[0])
     assert bench.start_ids(worker, ends=[ended(first, Event.complete)], fair=True) == a[2:3]
+
+
+def a_tenant_with_room_is_found_behind_many_that_have_none(bench: Bench) -> None:
+    worker = _fair(bench, LimitPolicy("tenant:default", max_running=1))
+    for number in range(30):
+        _put(bench, f"tenant {number}", 3)
+    running: list[ClaimedJob] = []
+    while started := bench.start(worker, 1, fair=True):
+        running += started
+    assert len(running) == 30
+
+    # The last one served first: the others are all before it, and full.
+    for job in reversed(running):
+        (next_one,) = bench.start(worker, 1, ends=[ended(job, Event.complete)], fair=True)
+        assert next_one.tenant == job.tenant
 
 
 def the_limit_of_a_tenant_is_given_back_by_the_dead(bench: Bench) -> None:
