@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from duly.core.control import LimitPolicy
 from duly.core.lifecycle import Event, State
 from duly.core.registration import QueuePolicy, Registration
 from duly.testing.conformance.bench import BOOM, Bench, ended
@@ -20,6 +21,20 @@ def test_a_limit_says_what_holds_until_when_and_how_to_undo_it(bench: Bench, dul
     assert answer.out.startswith("override 1: queue:default, max-running 5, rate 10/s burst 10, until ")
     assert answer.out.endswith(" by ada@ops (INC-311). Undo: duly overrides lift 1\n")
     assert (made.target, made.by, made.reason) == ("queue:default", "ada@ops", "INC-311")
+
+
+def test_a_resource_is_held_by_hand(bench: Bench, duly: Terminal) -> None:
+    bench.declare(LimitPolicy("resource:api", 5))
+
+    answer = duly("limit", "resource:api", "--hold", "--for", "10m", *WHY)
+
+    limit = bench.limit("resource:api")
+    assert limit is not None
+    assert (limit.held_by, limit.held_reason) == ("ada@ops", "INC-311")
+    assert answer.out.startswith("resource api is held until ")
+    assert answer.out.endswith(" UTC, by ada@ops\n")
+    assert "is held by ada@ops until" in duly("why", "resource:api").out
+    assert duly("limit", "resource:apo", "--hold", "--for", "1m").code == 3
 
 
 def test_overrides_are_listed_and_lifted_once(bench: Bench, duly: Terminal) -> None:
@@ -51,6 +66,9 @@ def test_overrides_are_listed_and_lifted_once(bench: Bench, duly: Terminal) -> N
         (("limit", "default", "--breaker", "open"), "a breaker is a resource's"),
         (("limit", "default", "--breaker", "open", "--for", "1h"), "--breaker stands alone"),
         (("limit", "--tenant", "acme"), "give --max-running, --rate or --weight"),
+        (("limit", "resource:api", "--hold"), "--hold stands alone, with the time that it lasts"),
+        (("limit", "resource:api", "--hold", "--rate", "1/s", "--for", "1h"), "--hold stands alone"),
+        (("limit", "default", "--hold", "--for", "1h"), "what is held is a resource"),
         (("block", "--queue", "default", "--for", "1h"), "duly pause default"),
         (("block", "--all", "--for", "1h"), "duly pause QUEUE"),
         (("resume", "key:default"), "write key:QUEUE/KEY"),

@@ -184,10 +184,13 @@ def test_a_rate_says_when_its_next_slot_opens(jobs: App, send: Any, hands: Hands
 def test_a_held_resource_says_until_when(jobs: App, send: Any, hands: Hands) -> None:
     limited(jobs, LimitPolicy("resource:stripe", 5), takes=(TaskLimit("send", "resource:stripe"),))
     job = send.enqueue()
-    jobs.store.control.hold("resource:stripe", timedelta(seconds=30), "ada@ops", "429")
+    until = jobs.operate.hold("stripe", "30s", reason="429")
     hands.claim()
 
-    assert told(jobs, job) == [("held", "resource:stripe is held until 12:00:30 UTC (in 30s)", None)]
+    assert until == datetime(2030, 5, 1, 12, 0, 30, tzinfo=UTC)
+    assert told(jobs, job) == [
+        ("held", "resource:stripe is held by ada@ops until 12:00:30 UTC (in 30s) (429)", None)
+    ]
     kinds = [one.kind for one in jobs.inspect.why("resource:stripe").reasons]
     assert kinds == ["numbers", "held", "health"]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from duly import App, Backoff, Breaker, Snooze, State
+from duly import App, Backoff, Breaker, Skip, Snooze, State
+from duly.client.authorship import author
 from duly.stores.open import open_store
 from duly.telemetry.events import BreakerChanged, Happening
 from duly.worker.embedded import Embedded
@@ -107,6 +108,23 @@ def test_a_hold_lets_nobody_begin(app: App) -> None:
     assert record.waits_for == "resource:api"
     assert record.counters.failed == 0
     assert limit.held_until == until
+    assert (limit.held_by, limit.held_reason) == (author(app.client.settings), "429")
+
+
+def test_a_hold_from_a_handler_names_its_task(app: App) -> None:
+    api = app.resource("api", max_running=5)
+
+    @app.task(uses=[api])
+    async def calls() -> None:
+        await api.ahold("1h", "429: retry after an hour")
+        raise Skip("held")
+
+    with Embedded(app, WorkerOptions()):
+        job = calls.enqueue()
+        wait_until(lambda: records(app, [job])[0].state is State.skipped, what="it has asked for the hold")
+
+    (limit,) = app.inspect.limits(["resource:api"])
+    assert (limit.held_by, limit.held_reason) == ("task:calls", "429: retry after an hour")
 
 
 def test_failing_attempts_open_the_breaker_and_the_rest_waits_without_spending_any(

@@ -43,6 +43,9 @@ OVERRIDES = (
     "--breaker", type=click.Choice(["open", "closed", "auto"]), help="Of a resource, until set again."
 )
 @click.option(
+    "--hold", is_flag=True, help="Of a resource: nobody begins to use it, for so long as --for says."
+)
+@click.option(
     "--for", "lasting", type=duration("--for"), metavar="DURATION", help="End by itself after this long."
 )
 @click.pass_context
@@ -54,6 +57,7 @@ def limit(
     rate: str | None,
     weight: int | None,
     breaker: Literal["open", "closed", "auto"] | None,
+    hold: bool,
     lasting: timedelta | None,
     act: Act,
 ) -> None:
@@ -67,14 +71,20 @@ def limit(
       duly limit mail --tenant acme --max-running 2 --for 1h
       duly limit --tenant acme --weight 5 --max-running 20
       duly limit resource:stripe --breaker open --reason "their status page"
+      duly limit resource:stripe --hold --for 10m --reason "they asked for it"
     """
     session = session_of(context)
     app = session.data()
     bounds = (max_running, rate, weight)
     if breaker is not None:
-        if any(bound is not None for bound in (*bounds, tenant, lasting)):
+        if hold or any(bound is not None for bound in (*bounds, tenant, lasting)):
             raise UsageError("--breaker stands alone: it stays until it is set again")
         _breaker(session, app, target, breaker, act)
+        return
+    if hold:
+        if lasting is None or any(bound is not None for bound in (*bounds, tenant)):
+            raise UsageError("--hold stands alone, with the time that it lasts: --hold --for 30s")
+        _hold(session, app, target, lasting, act)
         return
     cap = _cap(max_running)
     if lasting is None and target is None and tenant is not None:
@@ -256,6 +266,21 @@ def plan_text(plan: TenantPlan) -> str:
     most = "no bound on running" if plan.max_running is None else f"max-running {plan.max_running}"
     pace = "no rate" if plan.rate is None else f"rate {pace_text(plan.rate.interval, plan.rate.burst)}"
     return f"weight {plan.weight}, {most}, {pace}"
+
+
+def _hold(session: Session, app: App, target: str | None, lasting: timedelta, act: Act) -> None:
+    kind, _, name = (target or "").partition(":")
+    if kind != "resource" or not name:
+        raise UsageError(
+            "what is held is a resource: duly limit resource:NAME --hold --for 30s; pause a queue"
+        )
+    if act.dry_run:
+        raise UsageError("--dry-run has nothing to count here: a hold moves no job")
+    until = app.operate.hold(name, lasting, reason=act.reason or "")
+    document: Json = {"resource": name, "held_until": plain(until)}
+    session.out.answer(
+        document, lambda: [f"resource {name} is held until {clock(until)} UTC, by {app.operate.actor()}"]
+    )
 
 
 def _breaker(session: Session, app: App, target: str | None, state: str, act: Act) -> None:

@@ -5,6 +5,7 @@ Says who and why to the store; what is changed for a time ends by itself. Decide
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final, Literal
 
 from duly.client.authorship import author, reason_given
@@ -167,6 +168,16 @@ class ControlActs:
             )
 
     @blocking
+    def hold(self, resource: str, wait: Duration, *, reason: str = "") -> datetime:
+        """Let nobody in the fleet begin to use a resource for so long; until when. Who uses it goes on.
+
+        An earlier, longer hold stays. NotFound names the nearest resource.
+        """
+        name = self._target(f"resource:{resource}", resources=True)
+        pause = parse_duration(wait, "hold(wait)", positive=True)
+        return self._client.store.control.hold(name, pause, self.actor(), reason_given(reason))
+
+    @blocking
     def resume_key(self, queue: str, key: str, *, tenant: str = "", reason: str = "") -> bool:
         """Go on behind a paused ordering key or a dead head, which stays dead; False when the key does not wait."""
         check_name("queue", queue)
@@ -177,6 +188,7 @@ class ControlActs:
     alift = twin(lift)
     atenant = twin(tenant)
     abreaker = twin(breaker)
+    ahold = twin(hold)
     aresume_key = twin(resume_key)
 
     def _limited(self, target: str | None, tenant: str | None) -> str:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Final, Self
 
+from duly.client.authorship import author, reason_given
 from duly.client.blocking import refuse_blocking
 from duly.client.client import Client
 from duly.client.job import CallOutcome, Job, port_of
@@ -212,11 +213,11 @@ class Resource:
         return self.policy == other.policy and self.ttl == other.ttl
 
     def _hold(self, wait: Duration, reason: str) -> datetime:
-        from duly.client.operate import Operate
-
         client = self._client
         pause = parse_duration(wait, "hold(wait)", positive=True)
-        return client.call(client.store.control.hold, self.limit, pause, Operate(client).actor(), reason)
+        job = running_job(client)
+        by = author(client.settings) if job is None else f"task:{job.task}"
+        return client.call(client.store.control.hold, self.limit, pause, by, reason_given(reason))
 
     def _who(self) -> tuple[Job | None, Taker]:
         job = running_job(self._client)

@@ -76,6 +76,9 @@ class LimitRecord(Struct, frozen=True):
     next_at: datetime | None = None
     """When its rate, its hold or its breaker lets the next one start."""
     held_until: datetime | None = None
+    held_by: str | None = None
+    """Who holds it, or held it last: a person, or "task:NAME" for a handler."""
+    held_reason: str | None = None
     breaker: BreakerState | None = None
     breaker_until: datetime | None = None
     override: int | None = None

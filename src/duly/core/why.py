@@ -282,9 +282,10 @@ def limit_reasons(limit: LimitRecord, now: datetime, holders: Sequence[JobId] = 
     """Why nothing more of a limit can start now; nothing where something can."""
     flags = limit_target(limit.name)
     if limit.held_until is not None and limit.held_until > now:
-        yield Reason(
-            "held", f"{limit.name} is held until {moment(limit.held_until, now)}", None, limit.held_until
-        )
+        by = f" by {limit.held_by}" if limit.held_by else ""
+        until = moment(limit.held_until, now)
+        text = f"{limit.name} is held{by} until {until}{_because(limit.held_reason or '')}"
+        yield Reason("held", text, None, limit.held_until)
     if limit.breaker == "open":
         until = (
             "until it is set again"

@@ -161,7 +161,8 @@ def _rate(interval: float | None, burst: int | None) -> Rate | None:
 
 
 def _limit(row: Row) -> LimitRecord:
-    name, most, pace, burst, held, waiting, next_at, held_until, breaker, breaker_until, override = row
+    name, most, pace, burst, held, waiting, next_at, held_until, *rest = row
+    held_by, held_reason, breaker, breaker_until, override = rest
     return LimitRecord(
         name=name,
         max_running=most,
@@ -170,6 +171,8 @@ def _limit(row: Row) -> LimitRecord:
         waiting=waiting,
         next_at=utc_or_none(next_at),
         held_until=utc_or_none(held_until),
+        held_by=held_by,
+        held_reason=held_reason,
         breaker=breaker,
         breaker_until=utc_or_none(breaker_until),
         override=override,

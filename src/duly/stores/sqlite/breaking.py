@@ -60,11 +60,14 @@ def set_by_hand(session: Session, name: str, state: BreakerState | None) -> bool
     return True
 
 
-def hold(session: Session, name: str, wait: timedelta) -> int:
-    """Nothing that takes this limit starts for so long; until when."""
+def hold(session: Session, name: str, wait: timedelta, by: str, reason: str) -> int:
+    """Nothing that takes this limit starts for so long; until when. A longer hold stays, with its author."""
     use = use_of(session, bounds_of(session), name)
-    until = max(session.now + span(wait), use.held_until or 0)
-    session.run("upsert_held", key=use.key, name=name, held_until=until)
+    until = session.now + span(wait)
+    if use.held_until is not None and use.held_until > until:
+        until = use.held_until
+    else:
+        session.run("upsert_held", key=use.key, name=name, held_until=until, by=by, reason=reason)
     # For those that wait behind it already.
     let_go(session, bounds_of(session), [name])
     return until

@@ -50,7 +50,7 @@ class SQLiteControl:
 
     def hold(self, name: str, wait: timedelta, by: str, reason: str) -> datetime:
         with self._database.write() as session:
-            until = breaking.hold(session, name, wait)
+            until = breaking.hold(session, name, wait, by, reason)
             note_act(session, f"hold {name}", by, reason)
             return from_micros(until)
 
@@ -131,6 +131,8 @@ def _record(session: Session, use: Use, waiting: int) -> LimitRecord:
         waiting=waiting,
         next_at=None if refusal is None else maybe_from_micros(refusal.at),
         held_until=maybe_from_micros(use.held_until),
+        held_by=use.held_by,
+        held_reason=use.held_reason,
         breaker=breaker,
         breaker_until=None if breaker in {None, "closed"} else maybe_from_micros(use.open_until),
         override=bound.override,

@@ -35,8 +35,8 @@ class Use:
     """A limit and what holds it. Times are microseconds."""
 
     __slots__ = (
-        "_state", "_tat", "bound", "changed", "forced", "held_until", "key", "name", "next_at", "open_until",
-        "running", "stored",
+        "_state", "_tat", "bound", "changed", "forced", "held_by", "held_reason", "held_until", "key", "name",
+        "next_at", "open_until", "running", "stored",
     )  # fmt: skip
 
     def __init__(self, name: str, bound: Bound, row: Row) -> None:
@@ -53,6 +53,8 @@ class Use:
         self.running: int = row[6]
         self.stored = bool(row[7])
         """Whether it has a row, which names it."""
+        self.held_by: str | None = row[8]
+        self.held_reason: str | None = row[9]
         self.changed = False
 
     @property

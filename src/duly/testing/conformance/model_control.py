@@ -103,7 +103,8 @@ class ModelControl:
         with self._model.act():
             self._model.tables.acts.append((by, reason))
             state, until = self._model.state_of(name), self._model.clock() + wait
-            state.held_until = max(state.held_until or until, until)
+            if state.held_until is None or state.held_until <= until:
+                state.held_until, state.held_by, state.held_reason = until, by, reason
             return state.held_until
 
     def set_breaker(self, name: str, state: BreakerState | None, by: str, reason: str) -> bool:
@@ -141,6 +142,8 @@ class ModelControl:
             sum(entry.bounded and entry.parked == limit.name for entry in model.tables.entries.values()),
             None if behind is None else behind.until,
             state.held_until,
+            state.held_by,
+            state.held_reason,
             model.breaker_of(limit),
             state.open_until,
             over[0] if over else None,

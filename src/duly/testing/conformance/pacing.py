@@ -227,6 +227,18 @@ def a_longer_hold_stays(bench: Bench) -> None:
     assert (record.held_until, record.next_at) == (NOON + MINUTE, NOON + MINUTE)
 
 
+def a_hold_names_its_author_and_reason(bench: Bench) -> None:
+    bench.declare(LimitPolicy(API), takes=[OF_API])
+    control = bench.store.control
+
+    for wait, by, reason in ((20, "ann", "429"), (60, "task:send", "maintenance"), (5, "bob", "late")):
+        control.hold(API, wait * SECOND, by, reason)
+
+    record = bench.limit(API)
+    assert record is not None
+    assert (record.held_by, record.held_reason) == ("task:send", "maintenance")
+
+
 def a_hold_says_when_it_ends(bench: Bench) -> None:
     bench.declare(LimitPolicy(API), takes=[OF_API])
     worker = bench.worker()

@@ -87,6 +87,8 @@ create table {schema}.limit_state (
     policy bigint not null,
     tat timestamptz,
     held_until timestamptz,
+    held_by text,
+    held_reason text,
     next_at timestamptz,
     breaker_state text,
     breaker_until timestamptz,

@@ -69,6 +69,8 @@ create table {prefix}_limit_state (
     name text not null,
     tat integer not null default 0,
     held_until integer,
+    held_by text,
+    held_reason text,
     next_at integer,
     breaker_state text,
     breaker_until integer,
