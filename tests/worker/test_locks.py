@@ -159,8 +159,11 @@ def test_a_short_lock_is_refused_inside_a_handler(sqlite_app: App) -> None:
 
 
 def test_asked_to_stop_while_it_waits_for_a_lock_a_job_is_snoozed(sqlite_app: App) -> None:
+    begun = threading.Event()
+
     @sqlite_app.task
     def waits(job: Job) -> None:
+        begun.set()
         with job.lock("ledger"):
             raise AssertionError("not reached")
 
@@ -169,7 +172,7 @@ def test_asked_to_stop_while_it_waits_for_a_lock_a_job_is_snoozed(sqlite_app: Ap
         Embedded(sqlite_app, WorkerOptions(grace=timedelta(seconds=20))),
     ):
         job = waits.enqueue()
-        wait_until(lambda: records(sqlite_app, [job])[0].state is State.running, what="it runs")
+        assert begun.wait(30)
 
     record = records(sqlite_app, [job])[0]
     assert record.state in {State.scheduled, State.ready}

@@ -148,7 +148,7 @@ def test_a_completion_that_another_call_makes_meanwhile_is_acknowledged(
         ]
         for end in ends:
             end.start()
-        wait_until(lambda: waits_for_lock(watcher, "exchange_2", by=2), what="both stand at the row")
+        wait_until(lambda: waits_for_lock(watcher, "exchange_3", by=2), what="both stand at the row")
         gate.rollback()
         for end in ends:
             end.join()
