@@ -102,10 +102,18 @@ class ClaimModel(BoundedModel):
         turn = self._turns.setdefault(queue, Turn())
         oldest = sorted(self._line(queue, lane), key=lambda entry: entry.pos)
         before = len(claim.taken)
-        self._take(claim, oldest, aged(turn.given, most))
+        # Of what the tenant may have, not of all that was asked for.
+        self._take(claim, oldest, aged(turn.given, self._free(queue, lane, most)))
         self._take(claim, self._line(queue, lane), most - (len(claim.taken) - before))
         turn.given += len(claim.taken) - before
         return len(claim.taken) - before
+
+    def _free(self, queue: str, lane: str, most: int) -> int:
+        """How many more of a lane its tenant's limit lets start."""
+        if not lane:
+            return most
+        limit = self.tenant_of(queue, lane)
+        return next((count for count in range(most) if self.refused(limit, count) is not None), most)
 
     def _in_turns(self, claim: Claim, queue: str) -> None:
         """Tenant after tenant, each as many as its weight says, until there is no room or no one left."""

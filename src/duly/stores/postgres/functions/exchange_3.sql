@@ -219,6 +219,10 @@ begin
                     v_at := array_fill(-1::bigint, array[cardinality(v_tenants)]);
                     v_high := array_fill(2147483648::bigint, array[cardinality(v_tenants)]);
                 end if;
+                if v_aged > 0 and v_turns and v_most[1] < v_left then
+                    -- Of what the tenant may have, not of all that was asked for.
+                    v_aged := aged_1(p_given[v_place], v_most[1]);
+                end if;
                 if v_aged > 0 then
                     select o.* into v_oldest
                       from oldest_1(v_lane, coalesce(v_tenants[1], 0), least(v_aged, v_most[1]), v_from, v_pos, v_to) o;
