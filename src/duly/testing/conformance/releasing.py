@@ -3,7 +3,7 @@
 from duly.core.control import LimitPolicy, TaskLimit
 from duly.core.job import ClaimedJob, JobId
 from duly.core.lifecycle import Event, State
-from duly.core.registration import Registration
+from duly.core.registration import QueuePolicy, Registration
 
 from .bench import HOUR, MINUTE, Bench, ended, new_job, unique
 from .expect import raises
@@ -138,6 +138,27 @@ def a_hold_of_nobody_is_swept_away(bench: Bench) -> None:
 
     assert bench.start_ids(worker) == [id] or bench.states([id]) == [State.running]
     assert bench.running("task:ok") == 1
+
+
+def a_hold_left_of_an_earlier_attempt_keeps_no_job_from_starting(bench: Bench) -> None:
+    limits = ("task:ok", "queue:default", "tenant:default=acme")
+    bench.declare(
+        LimitPolicy("task:ok", max_running=2),
+        LimitPolicy("queue:default", max_running=2),
+        LimitPolicy("tenant:default", max_running=2),
+        takes=[OF_OK],
+        queues=[QueuePolicy("default", fair=True)],
+    )
+    worker, id = bench.worker(), bench.put(tenant="acme", fair=True)
+    for limit in limits:
+        bench.database.leak_hold(limit, id)
+
+    (job,) = bench.start(worker, 10, fair=True)
+    bench.sweep()
+
+    assert (job.id, [bench.running(limit) for limit in limits]) == (id, [1, 1, 1])
+    bench.end(worker, ended(job, Event.complete))
+    assert [bench.running(limit) for limit in limits] == [0, 0, 0]
 
 
 def a_completion_in_a_transaction_gives_its_limit_back_with_the_commit(bench: Bench) -> None:

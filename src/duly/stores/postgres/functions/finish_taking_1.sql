@@ -10,7 +10,9 @@ begin
     insert into hold (key, id, incarnation)
     select u.key, u.id, p_incarnation from unnest(taking.taken_keys, taking.taken_ids) as u (key, id)
      union all
-    select u.key, u.id, 0 from unnest(taking.saved_keys, taking.saved_ids) as u (key, id);
+    select u.key, u.id, 0 from unnest(taking.saved_keys, taking.saved_ids) as u (key, id)
+        -- What damage has left of an earlier attempt.
+        on conflict (key, id) do update set incarnation = excluded.incarnation, until = null;
     if taking.kept_ids && p_run then
         with gone as (
             delete from hold h where h.id = any(p_run) and h.incarnation = 0 returning key

@@ -11,7 +11,8 @@ begin
         insert into hold (key, id, incarnation)
         select p_key, c.id, p_incarnation from claimed c
          where c.incarnation = p_incarnation and c.queue = p_lane and c.claimed_at = p_now and c.extras & 256 <> 0
-           and not exists (select 1 from hold h where h.key = p_key and h.id = c.id);
+           and not exists (select 1 from hold h where h.key = p_key and h.id = c.id and h.incarnation = p_incarnation)
+            on conflict (key, id) do update set incarnation = excluded.incarnation, until = null;
     end if;
     if v_open.pace is not null then
         update limit_state s set tat = greatest(s.tat, p_now) + p_started * v_open.pace where s.key = p_key;

@@ -19,9 +19,11 @@ begin
          where c.incarnation = p_incarnation and c.queue = p_lane and c.claimed_at = p_now and c.extras & 256 <> 0
            and j.tenant_key is not null
     ), fresh as materialized (
-        select s.* from started s where not exists (select 1 from hold h where h.key = s.key and h.id = s.id)
+        select s.* from started s
+         where not exists (select 1 from hold h where h.key = s.key and h.id = s.id and h.incarnation = p_incarnation)
     ), held as (
         insert into hold (key, id, incarnation) select f.key, f.id, p_incarnation from fresh f
+            on conflict (key, id) do update set incarnation = excluded.incarnation, until = null
     ), counted as (
         select f.tenant_key, f.key, count(*)::int as served,
                not exists (select 1 from hold h where h.key = f.key and (h.until is null or h.until > p_now)) as idle
