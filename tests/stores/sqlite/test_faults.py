@@ -3,19 +3,19 @@
 import os
 import sqlite3
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from duly.core.errors import StoreUnreachable, UsageError
+from duly.core.errors import StoreFull, StoreUnreachable, UsageError
 from duly.core.job import NewJob
 from duly.core.lifecycle import Event, State
-from duly.stores.faults import DataFault, ReadOnly, Transient
+from duly.stores.faults import DataFault, Full, ReadOnly
+from duly.stores.sqlite.connecting import Journal
 from duly.stores.sqlite.store import SQLiteStore
 from duly.testing.conformance.bench import ended
-from tests.conftest import without_service
+from tests.disks import small_disk
 from tests.stores.sqlite.conftest import Open, claim, exists, job, put, worker
 
 
@@ -61,33 +61,21 @@ def test_a_damaged_file_is_told(sqlite_path: Path, store: SQLiteStore) -> None:
         put(store)
 
 
-@contextmanager
-def _mounted(folder: Path, *options: str) -> Iterator[None]:
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", ",".join(("size=2m", *options)), "tmpfs", str(folder)],
-        capture_output=True,
-    )
-    if mounted.returncode != 0:
-        without_service("a small tmpfs cannot be mounted here; run as root")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def test_a_full_disk_is_told_loses_nothing_and_heals(tmp_path: Path) -> None:
-    with _mounted(tmp_path):
-        store = SQLiteStore(tmp_path / "jobs.db", journal="truncate")
+@pytest.mark.parametrize("journal", ["truncate", "wal"])
+def test_a_full_disk_is_told_loses_nothing_and_heals(tmp_path: Path, journal: Journal) -> None:
+    with small_disk(tmp_path, "2m"):
+        store = SQLiteStore(tmp_path / "jobs.db", journal=journal)
         ballast = tmp_path / "ballast"
         ballast.write_bytes(bytes(700_000))
         large = NewJob("default", "ok", b'"' + b"x" * 100_000 + b'"')
         kept = put(store, 3)
 
-        with pytest.raises(StoreUnreachable) as error:
+        with pytest.raises(StoreFull) as error:
             while True:
                 kept += [stored.id for stored in store.jobs.enqueue([large])]
 
-        assert isinstance(error.value, Transient)
+        assert isinstance(error.value, Full)
+        assert not error.value.outcome_unknown
         assert "is full; nothing of this call was stored. Free some space" in _message(error)
         ballast.unlink()
         kept += [stored.id for stored in store.jobs.enqueue([large])]
@@ -98,8 +86,37 @@ def test_a_full_disk_is_told_loses_nothing_and_heals(tmp_path: Path) -> None:
             assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
 
 
+@pytest.mark.parametrize("journal", ["truncate", "wal"])
+def test_a_worker_on_a_full_disk_ends_its_jobs_once_there_is_space(tmp_path: Path, journal: Journal) -> None:
+    with small_disk(tmp_path, "2m"):
+        store = SQLiteStore(tmp_path / "jobs.db", journal=journal)
+        incarnation = worker(store)
+        ids = put(store, 3)
+        claimed = claim(store, incarnation, 3)
+        ballast = tmp_path / "ballast"
+        _fill(ballast)
+        result = b'"' + b"x" * 200_000 + b'"'
+        ends = [ended(one, Event.complete, result=result) for one in claimed]
+
+        with pytest.raises(Full):
+            store.jobs.exchange(incarnation, ends, None)
+
+        assert [record.state for record in store.inspection.lookup(ids) if record] == [State.running] * 3
+        ballast.unlink()
+        acked = store.jobs.exchange(incarnation, ends, None).acked
+        assert {id for id, _ in acked} == set(ids)
+        store.close()
+
+
+def _fill(ballast: Path) -> None:
+    """Until no byte is left on its disk."""
+    with pytest.raises(OSError, match="No space left"), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
 def test_a_read_only_file_is_told_with_the_remedy_and_can_be_read(tmp_path: Path) -> None:
-    with _mounted(tmp_path):
+    with small_disk(tmp_path, "2m"):
         store = SQLiteStore(tmp_path / "jobs.db", journal="truncate")
         ids = put(store)
         store.close()
