@@ -14,9 +14,10 @@ from pathlib import Path
 
 from duly.stores.open import open_store
 from duly.stores.protocol import Store
-from tests.drill import audit, ledger, migrations
+from tests.drill import audit, audit_batches, audit_controls, leases, ledger, migrations
 from tests.drill.chaos import Chaos, Fleet, Plan
 from tests.drill.effects import CREATE, ORDERS, own_connection
+from tests.drill.operating import Operator
 from tests.drill.proxy import Proxy
 from tests.services import PostgresServer
 
@@ -33,7 +34,10 @@ SHORT = Plan(kills=20, stops=3, restarts=2, terminations=5, hangs=1, pause=0.35,
 
 
 def processes(folder: Path, direct: str, through: str, jobs: int, seconds: float) -> Fleet:
-    """Three workers (one of them through the proxy) and two producers."""
+    """Four workers, one through the proxy and one for short jobs of ordering keys alone, and two producers.
+
+    A worker takes several jobs of a key at once while what its queues hold takes next to no time.
+    """
     environment = {
         **os.environ,
         **SETTINGS,
@@ -52,21 +56,22 @@ def processes(folder: Path, direct: str, through: str, jobs: int, seconds: float
             stderr=log,
         )
 
-    def worker(url: str) -> Callable[[], subprocess.Popen[bytes]]:
+    def worker(url: str, *options: str) -> Callable[[], subprocess.Popen[bytes]]:
         return lambda: spawn(
             url,
             "duly.cli.main",
             "worker",
-            "tests.drill.effects:jobs",
+            "tests.drill.controls:jobs",
             "--concurrency",
             "20",
             "--threads",
             "4",
             "--isolated",
             "1",
+            *options,
         )
 
-    pause = 2 * seconds / jobs
+    pause = seconds / jobs
 
     def producer(maker: int) -> Callable[[], subprocess.Popen[bytes]]:
         return lambda: produce(maker, next(generation) * 1_000_000)
@@ -74,18 +79,40 @@ def processes(folder: Path, direct: str, through: str, jobs: int, seconds: float
     def produce(_: int, first: int) -> subprocess.Popen[bytes]:
         return spawn(direct, "tests.drill.producer", str(first), f"{pause:.5f}", direct)
 
-    return Fleet([worker(direct), worker(direct), worker(through)], [producer(1), producer(2)])
+    but_quick = ("--except", "quick")
+    workers = [
+        worker(direct),
+        worker(direct, *but_quick),
+        worker(through, *but_quick),
+        worker(direct, "--queues", "quick"),
+    ]
+    return Fleet(workers, [producer(1), producer(2)])
 
 
-def drain(store: Store, fleet: Fleet, seconds: float) -> None:
-    """Until nothing is live any more, with the workers left in peace."""
+def drain(store: Store, fleet: Fleet, operator: Operator, seconds: float) -> None:
+    """Until nothing is live or dead any more, with the workers left in peace."""
     end = time.monotonic() + seconds
     never = threading.Event()
     while time.monotonic() < end:
         fleet.tend()
-        live = sum(c.ready + c.scheduled + c.blocked + c.running for c in store.inspection.counts())
+        operator.heal()
+        counts = store.inspection.counts()
+        live = sum(c.ready + c.scheduled + c.blocked + c.running + c.dead for c in counts)
         if live == 0 and fleet.producers_ended():
             return
+        never.wait(0.2)
+
+
+def idle(url: str, fleet: Fleet, seconds: float) -> list[str]:
+    """What bounds and batches have left behind, although the workers' sweeps had time to find it."""
+    end = time.monotonic() + seconds
+    never = threading.Event()
+    while True:
+        with own_connection(url) as connection:
+            found = leases.left(connection, postgres=not url.startswith("sqlite"))
+        if not found or time.monotonic() > end:
+            return found
+        fleet.tend()
         never.wait(0.2)
 
 
@@ -121,31 +148,57 @@ def run(kind: str, plan: Plan, jobs: int, seed: int) -> bool:
         (folder / "ledger").touch()
         store = open_store(direct)
         stack.callback(store.close)
-        store.schema.migrate()
-        with own_connection(direct) as connection:
-            connection.execute(ORDERS)
-            connection.execute(CREATE)
-            connection.commit()
+        prepare(store, direct)
         acts = plan.kills + plan.stops + (plan.restarts + plan.terminations + plan.hangs if server else 0)
         fleet = processes(folder, direct, through, jobs, acts * plan.pause + plan.stops * plan.frozen_for)
         chaos = Chaos(fleet, plan if server else plan_without_server(plan), seed, server, proxy)
+        operator = Operator(store, seed)
         started = time.monotonic()
         fleet.start()
+        operator.start()
         try:
             chaos.run()
             produce_until(store, fleet, jobs, seconds=600)
-            drain(store, fleet, seconds=180)
+            operator.end()
+            drain(store, fleet, operator, seconds=180)
+            leftovers = idle(direct, fleet, seconds=20)
         finally:
+            operator.end()
             fleet.stop()
-        with own_connection(direct) as connection:
-            orders = {row[0] for row in connection.execute("SELECT n FROM drill_orders").fetchall()}
-            effects = Counter(connection.execute("SELECT kind, n FROM drill_effects").fetchall())
-        findings = audit.audit(store, ledger.read(folder / "ledger"), chaos.stopped_pids, orders, effects)
+        findings, bounded = audited(store, direct, folder, chaos)
+        bounded.broken += [f"left behind in {rows}" for rows in leftovers]
         migrations.drill(kind, folder, server, seed, 3 if plan is SHORT else 20, findings.broken)
         report(kind, findings, chaos, fleet, time.monotonic() - started)
-        if findings.broken:
+        report_bounded(bounded, operator)
+        held = not findings.broken and not bounded.broken
+        if not held:
             print((folder / "output.log").read_text(errors="replace")[-4000:], file=sys.stderr)
-        return not findings.broken
+        return held
+
+
+def prepare(store: Store, url: str) -> None:
+    """The store's schema, the user's own tables, and the triggers that see every lease."""
+    store.schema.migrate()
+    with own_connection(url) as connection:
+        connection.execute(ORDERS)
+        connection.execute(CREATE)
+        leases.watch(connection, postgres=not url.startswith("sqlite"))
+        connection.commit()
+
+
+def audited(
+    store: Store, url: str, folder: Path, chaos: Chaos
+) -> tuple[audit.Findings, audit_controls.Bounded]:
+    """Everything that the drill has left behind, compared."""
+    with own_connection(url) as connection:
+        orders = {row[0] for row in connection.execute("SELECT n FROM drill_orders").fetchall()}
+        effects = Counter(connection.execute("SELECT kind, n FROM drill_effects").fetchall())
+        events = leases.events(connection)
+    lines, records = ledger.read(folder / "ledger"), audit.all_jobs(store)
+    findings = audit.audit(store, records, lines, chaos.stopped_pids, orders, effects)
+    bounded = audit_controls.audit(records, events, lines, findings.died, chaos.stopped_pids)
+    audit_batches.audit(bounded, store, records, lines, findings.died)
+    return findings, bounded
 
 
 def plan_without_server(plan: Plan) -> Plan:
@@ -173,6 +226,24 @@ def report(kind: str, findings: audit.Findings, chaos: Chaos, fleet: Fleet, seco
         print(f"    {text}")
 
 
+def report_bounded(bounded: audit_controls.Bounded, operator: Operator) -> None:
+    """Print what was bounded, and how far handlers were inside together all the same."""
+    print(
+        f"  by hand         {dict(operator.done)}; {bounded.died} jobs died, {bounded.cancelled} are cancelled"
+    )
+    print(
+        f"  ordering keys   {bounded.keyed} jobs of {bounded.keys} keys, {bounded.chained} claimed in a chain"
+    )
+    print(f"  limits          {bounded.limited} jobs; the breaker opened {bounded.breaker_opened} times")
+    print(f"  locks           taken {bounded.locks_taken} times")
+    print(f"  batches         {bounded.batches}")
+    for what, overlap in bounded.overlaps.items():
+        print(f"  true overlap    {what}: {overlap.times} times (longest {overlap.longest_ms:.0f} ms)")
+    print(f"  broken bounds   {len(bounded.broken)}")
+    for text in bounded.broken[:20]:
+        print(f"    {text}")
+
+
 def main() -> int:
     """0 when every promise held on every store."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -181,7 +252,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    plan, jobs = (SHORT, 2_000) if options.short else (LONG, 20_000)
+    plan, jobs = (SHORT, 1_600) if options.short else (LONG, 20_000)
     kinds = ["sqlite", "postgres"] if options.store == "both" else [options.store]
     held = [run(kind, plan, options.jobs or jobs, options.seed) for kind in kinds]
     print("\nAll promises held." if all(held) else "\nA promise was broken.")

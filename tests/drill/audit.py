@@ -4,12 +4,13 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from duly.core.filters import Filter
 from duly.core.job import JobId, JobRecord
 from duly.core.lifecycle import FINAL, Event, State
 from duly.stores.protocol import Store
-from tests.drill.effects import FOLLOW_UP, STEP, TRANSACTIONAL
+from tests.drill.effects import BOOKED, FOLLOW_UP, MOURNED, STEP, THEN, TRANSACTIONAL
 from tests.drill.ledger import (
     COMMITTED,
     ENQUEUED,
@@ -23,6 +24,18 @@ from tests.drill.ledger import (
 )
 
 FOLLOWED = {11, 31, 32}
+CONTROLLED_FROM = 500_000
+"""Of each million of numbers, those from here on are of work that something bounds."""
+EFFECTS = {
+    "transactional": (TRANSACTIONAL, "n"),
+    "keyed_booked": (BOOKED, "n"),
+    "in_steps": (STEP, "n"),
+    "afterwards": (FOLLOW_UP, "follows"),
+    "after_all": (THEN, "batch"),
+    "after_a_death": (MOURNED, "batch"),
+}
+"""Of each task that writes one: its effect, and the argument that numbers it."""
+UNFINISHED = frozenset({Event.lose, Event.interrupt, Event.fail, Event.snooze, Event.bury})
 
 
 @dataclass
@@ -35,6 +48,7 @@ class Findings:
     failures: Counter[str] = field(default_factory=Counter)
     handler_runs: int = 0
     duplicate_runs: int = 0
+    died: set[int] = field(default_factory=set)
     overlaps_frozen: int = 0
     overlap_longest_ms: float = 0.0
     effects: Counter[str] = field(default_factory=Counter)
@@ -42,23 +56,27 @@ class Findings:
     broken: list[str] = field(default_factory=list)
 
 
-def all_jobs(store: Store) -> list[JobRecord]:
-    """Every job of the store, oldest first."""
+def all_jobs(store: Store) -> dict[JobId, JobRecord]:
+    """Every job of the store by its id, oldest first."""
     found: list[JobRecord] = []
     after: int | None = 0
     while after is not None:
         page = store.inspection.page(Filter(), after=after, limit=1000)
         found += page.jobs
         after = page.next
-    return found
+    return {record.id: record for record in found}
 
 
 def audit(
-    store: Store, lines: list[Line], frozen: set[int], orders: set[int], effects: Counter[tuple[str, int]]
+    store: Store,
+    records: dict[JobId, JobRecord],
+    lines: list[Line],
+    frozen: set[int],
+    orders: set[int],
+    effects: Counter[tuple[str, int]],
 ) -> Findings:
     """`frozen`: pids that were stopped by SIGSTOP; `orders` and `effects`: the rows of the user's own tables."""
     findings = Findings()
-    records = {record.id: record for record in all_jobs(store)}
     findings.jobs = len(records)
     findings.states.update(record.state.value for record in records.values())
     arguments = {id: json.loads(record.args) for id, record in records.items()}
@@ -82,7 +100,7 @@ def audit(
 def _effects(
     findings: Findings,
     records: dict[JobId, JobRecord],
-    arguments: dict[JobId, dict[str, int]],
+    arguments: dict[JobId, dict[str, Any]],
     lines: list[Line],
     effects: Counter[tuple[str, int]],
 ) -> None:
@@ -93,10 +111,11 @@ def _effects(
     for id, record in records.items():
         if record.state is not State.completed:
             continue
-        number = arguments[id].get("n", arguments[id].get("follows", 0))
-        kind = {"transactional": TRANSACTIONAL, "in_steps": STEP, "afterwards": FOLLOW_UP}.get(record.task)
-        if kind is not None and effects[kind, number] == 0:
-            findings.broken.append(f"job {id} ({record.task}, {number}) is completed without its effect")
+        kind, numbered = EFFECTS.get(record.task, ("", ""))
+        if kind and effects[kind, arguments[id][numbered]] == 0:
+            findings.broken.append(
+                f"job {id} ({record.task}, {arguments[id]}) is completed without its effect"
+            )
     for (kind, n), count in effects.items():
         if kind != STEP and count > 1:
             findings.broken.append(f"the {kind} effect of {n} happened {count} times")
@@ -113,7 +132,8 @@ def _effects(
     followers = Counter(given["follows"] for given in arguments.values() if "follows" in given)
     for id, record in records.items():
         number = arguments[id].get("n", -1)
-        if number % 40 in FOLLOWED and followers[number] != (record.state is State.completed):
+        plain = number % 1_000_000 < CONTROLLED_FROM
+        if plain and number % 40 in FOLLOWED and followers[number] != (record.state is State.completed):
             findings.broken.append(f"job {id} is {record.state} and has {followers[number]} follow-ups")
 
 
@@ -163,11 +183,13 @@ def _one_job(findings: Findings, store: Store, record: JobRecord, seen: list[Run
     attempts = (
         store.inspection.attempts(record.id) if record.run > 1 or record.state is not State.completed else []
     )
+    if record.state is State.dead or any(attempt.event is Event.bury for attempt in attempts):
+        findings.died.add(record.id)
     findings.attempts.update(attempt.event.value for attempt in attempts)
     findings.failures.update(str(one.reason)[:80] for one in attempts if one.event is Event.fail)
     if len(seen) > 1:
         findings.duplicate_runs += len(seen) - 1
-        explained = sum(attempt.event in (Event.lose, Event.interrupt, Event.fail) for attempt in attempts)
+        explained = sum(attempt.event in UNFINISHED for attempt in attempts)
         if explained < len(seen) - 1:
             findings.broken.append(f"job {record.id} ran {len(seen)} times with {explained} recorded reasons")
     lost = {attempt.run for attempt in attempts if attempt.event is Event.lose}

@@ -179,9 +179,11 @@ class Chaos:
 
     def _stop(self) -> bool:
         supervisors = self.fleet.supervisors()
-        if len(self._thaws) >= 1 or len(supervisors) < 2:
+        # One that has just been started holds nothing yet; the oldest come first.
+        working = [pid for pid in supervisors if children(pid)][:2]
+        if len(self._thaws) >= 1 or len(supervisors) < 2 or not working:
             return False
-        pid = self.dice.choice(supervisors)
+        pid = self.dice.choice(working)
         pids = tree(pid)
         for one in pids:
             with suppress(ProcessLookupError):

@@ -19,6 +19,7 @@ from tests.drill.handlers import jobs
 CREATE = "CREATE TABLE IF NOT EXISTS drill_effects (kind text NOT NULL, n bigint NOT NULL)"
 ORDERS = "CREATE TABLE IF NOT EXISTS drill_orders (n bigint PRIMARY KEY)"
 TRANSACTIONAL, STEP, FOLLOW_UP = "transactional", "step", "follow-up"
+BOOKED, THEN, MOURNED = "booked", "after a batch", "after a death in a batch"
 # Wide enough for the drill's own kills to fall into it, too.
 WINDOW = 0.02
 

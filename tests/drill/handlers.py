@@ -33,6 +33,10 @@ def in_a_process(job: Job, n: int) -> int:
 
 def blocking(job: Job, n: int) -> int:
     ledger.write(ledger.STARTED, n, int(job.id), job.attempt)
+    return ticking(job, n)
+
+
+def ticking(job: Job, n: int) -> int:
     never = threading.Event()
     for _ in range(TICKS):
         never.wait(PAUSE)

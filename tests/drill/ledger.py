@@ -14,6 +14,8 @@ PATH = "DRILL_LEDGER"
 
 STARTED, TICK, ENDED, STEPPED = "S", "T", "E", "F"
 ENQUEUED, COMMITTED, ROLLED_BACK = "P", "C", "R"
+# `n` is the number of the lock, or of the batch, whose id then stands in the place of the job.
+LOCKED, UNLOCKED, BATCHED = "L", "U", "B"
 
 
 class Line(NamedTuple):

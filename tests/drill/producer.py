@@ -1,7 +1,8 @@
 """One producer: enqueues numbers FIRST, FIRST + 1, ... until it is told to end or killed.
 
 Of ten, four are plain enqueues, four stand in a transaction with a row of the producer's own table, one of those
-transactions is rolled back, one is a batch of five. It writes to the ledger only after the call or commit returned.
+transactions is rolled back, one is a batch of five. Beside them goes work that something bounds. It writes to the
+ledger only after the call or commit returned.
 """
 
 import random
@@ -12,8 +13,12 @@ from typing import Any, NoReturn
 
 from duly.stores.faults import Transient
 from tests.drill import ledger
+from tests.drill.audit import CONTROLLED_FROM
+from tests.drill.controlled import Controlled
 from tests.drill.effects import followed, in_steps, own_connection, transactional
 from tests.drill.handlers import in_a_process, in_a_thread, jobs, on_the_loop
+
+SHARE_CONTROLLED = 0.4
 
 
 def task_for(n: int) -> Any:
@@ -70,17 +75,22 @@ def main() -> NoReturn:
     dice = random.Random(first)
     never = threading.Event()
     n = first
+    controlled = Controlled(first + CONTROLLED_FROM, dice)
     while True:
         try:
             with own_connection(url) as connection:
                 while True:
-                    n += one_step(connection, n, dice)
+                    if dice.random() < SHARE_CONTROLLED:
+                        controlled.step(connection)
+                    else:
+                        n += one_step(connection, n, dice)
                     never.wait(pause * dice.random() * 2)
         except Exception as error:
             # The store is being restarted or cut: this number's fate is unknown, the next one gets a new connection.
             if not isinstance(error, Transient) and "drill" in type(error).__module__:
                 raise
             n += 5
+            controlled.broken_off()
             never.wait(0.1)
 
 

@@ -69,6 +69,8 @@ begin
     select array_agg(w.key) filter (where w.idle), max(w.key), count(*) into v_idle, v_last, v_walked
       from (select s.key, coalesce(s.tat <= p_now, true) and coalesce(s.held_until <= p_now, true) and s.forced is null
                           and coalesce(s.breaker_state = 'closed' and s.calls = 0, true)
+                          -- A bounded queue's is looked at by every claim, and would be made again by the next one.
+                          and not exists (select 1 from limit_policy p where p.key = s.key and p.queue is not null)
                           and not exists (select 1 from hold h where h.key = s.key)
                           and not exists (select 1 from blocked b where b.gate = s.key) as idle
               from limit_state s
