@@ -127,3 +127,20 @@ def test_a_key_that_is_resumed_keeps_the_place_of_a_head_that_is_being_redriven(
     (again,) = ask(store, me).claimed
     assert again.id == first
     assert ids(ask(store, me, again)) == [second]
+
+
+def test_a_sweep_that_skips_the_dead_keeps_the_place_of_one_that_is_being_redriven(
+    store: PostgresStore, url: str
+) -> None:
+    me, (first, second) = worker(store), keyed(store, 2)
+    (head,) = ask(store, me).claimed
+    assert ids(ask(store, me, head, event=Event.bury)) == []
+    store.schema.declare(Registration("shop:jobs", "1", (QueuePolicy("default", ordering="skip_dead"),)))
+
+    with psycopg.connect(url) as caller:
+        caller.execute("select duly.redrive_3(%s, 'ann', 'fixed', null, null)", [[first]])
+        store.upkeep.sweep(timedelta(hours=1), 3, timedelta(0))
+
+    (again,) = ask(store, me).claimed
+    assert again.id == first
+    assert ids(ask(store, me, again)) == [second]

@@ -1,7 +1,7 @@
 -- Finds what nobody would look at again: heads that are gone, dead ones whose queue skips them now, keys that wait for
 -- nothing, heads without work. Walks on by key from where the last round stopped, 1,000 a round.
--- Lock: key_head rows FOR UPDATE SKIP LOCKED, looked at again before they are deleted. Index: key_head_pkey, keyed_pkey,
--- blocked_gate, job_pkey, queue_key and the tables' id indexes. Differs: none.
+-- Lock: dead rows FOR UPDATE SKIP LOCKED, then key_head rows likewise, looked at again before they are deleted.
+-- Index: key_head_pkey, keyed_pkey, blocked_gate, job_pkey, queue_key and the tables' id indexes. Differs: none.
 create function {schema}.heal_keys_1(p_now timestamptz) returns void
 language plpgsql as $$
 declare
@@ -9,6 +9,7 @@ declare
     v_walked int;
     v_gone bigint[];
     v_skipped bigint[];
+    v_dead bigint[];
     v_stuck bigint[];
     v_idle bigint[];
 begin
@@ -44,8 +45,12 @@ begin
     end if;
     -- Its queue skips the dead since. A key that was paused waits for a person.
     if v_skipped is not null then
+        -- Whoever lets one run again meanwhile has locked it, and it keeps its place; or waits, and gives it one anew.
+        v_dead := array(
+            select x.id from key_head h cross join lateral (
+                select d.id from dead d where d.id = h.id for update skip locked) x where h.key = any(v_skipped));
         delete from keyed k using key_head h where h.key = any(v_skipped) and not h.paused and k.key = h.key and k.id = h.id
-           and not k.paused and exists (select 1 from dead d where d.id = k.id);
+           and not k.paused and k.id = any(v_dead);
     end if;
     if v_idle is not null then
         v_idle := array(select x.key from unnest(v_idle) as u (key) cross join lateral (
