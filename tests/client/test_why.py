@@ -12,9 +12,10 @@ import pytest
 from duly import App, Filter, Job, NotFound, Snooze, UsageError
 from duly.core.backoff import Backoff
 from duly.core.classify import Verdict
-from duly.core.control import LimitPolicy, Rate, TaskLimit
+from duly.core.control import BreakerPolicy, Calls, LimitPolicy, Rate, TaskLimit
 from duly.core.decide import Policy, completed, failed
 from duly.core.fingerprint import describe
+from duly.core.job import ClaimRequest, NewJob, QueueClaim
 from duly.core.registration import QueuePolicy, Registration, TaskPolicy
 from tests.client.conftest import Hands
 
@@ -308,15 +309,161 @@ def test_a_tenant_tells_its_plan(jobs: App) -> None:
     assert told(jobs, "tenant:other")[0][1] == "it has no plan: each queue's own values hold"
 
 
-@pytest.mark.parametrize("target", [4711, "4711", "nowhere", "resource:stripe"])
+@pytest.mark.parametrize("target", [4711, "4711", "nowhere", "resource:stripe", "batch:4711"])
 def test_what_is_not_there_is_not_found(jobs: App, target: Any) -> None:
     with pytest.raises(NotFound):
         jobs.inspect.why(target)
 
 
-def test_a_target_of_no_kind_is_refused(jobs: App) -> None:
-    with pytest.raises(UsageError, match="tenant:NAME or resource:NAME"):
-        jobs.inspect.why("lock:x")
+@pytest.mark.parametrize("target", ["lock:x", "batch:nightly", "batch:"])
+def test_a_target_of_no_kind_is_refused(jobs: App, target: str) -> None:
+    with pytest.raises(UsageError, match=r"tenant:NAME or resource:NAME|no batch's number"):
+        jobs.inspect.why(target)
+
+
+def test_a_member_of_a_batch_says_how_far_it_is(jobs: App, send: Any, hands: Hands) -> None:
+    with jobs.batch("nightly", then=[send.draft()]) as batch:
+        first, second, third = batch.add(*(send.draft(number) for number in range(3)))
+    hands.complete(hands.claim()[0])
+
+    expected = (
+        "batch", f"it is a member of batch {batch.id} (nightly): 1 of 3 done", f"duly why batch:{batch.id}",
+    )  # fmt: skip
+    assert [told(jobs, one)[-1] for one in (first, second, third)] == [expected] * 3
+    assert [told(jobs, one)[0][0] for one in (first, second)] == ["ended", "running"]
+
+
+def test_a_batch_says_what_its_follow_up_waits_for(jobs: App, send: Any, hands: Hands) -> None:
+    with jobs.batch("nightly", then=[send.draft()]) as batch:
+        batch.add(send.draft(1), send.draft(2))
+        inside = told(jobs, f"batch:{batch.id}")
+    first, second = hands.claim()
+    hands.complete(first)
+    waits = told(jobs, f"batch:{batch.id}")
+    error = describe(ConnectionError("no route"))
+    once = Policy(1, Backoff(), 10)
+    hands.end(failed(second, Verdict("transient"), once, 0.5, error, timedelta(seconds=1)))
+    jobs.store.batches.finish()
+    dead = told(jobs, f"batch:{batch.id}")
+    jobs.operate.redrive(second.id)
+    hands.complete(hands.claim()[0])
+    jobs.store.batches.finish()
+
+    cancel = f"jobs.operate.cancel_batch({batch.id})"
+    assert inside[-1] == (
+        "state",
+        "it is open: the block that made it has not ended, or was killed inside",
+        cancel,
+    )
+    assert waits == [
+        ("numbers", f"batch {batch.id} (nightly): 1 of 2 done (1 completed)", None),
+        ("state", "its then waits: 1 job has not ended", cancel),
+    ]
+    assert [kind for kind, _, _ in dead] == ["numbers", "dead", "state"]
+    assert dead[1][1].startswith("1 job has died: its then waits")
+    assert told(jobs, f"batch:{batch.id}")[-1][1] == "it has ended: its then was enqueued 0s ago"
+
+
+def test_a_cancelled_batch_says_who_made_it_so(jobs: App, send: Any) -> None:
+    with jobs.batch("nightly") as batch:
+        batch.add(send.draft())
+    jobs.operate.cancel_batch(batch.id, reason="wrong day")
+
+    assert told(jobs, f"batch:{batch.id}")[-1][1] == "it was cancelled (wrong day): nothing follows it"
+
+
+def test_a_tenant_at_its_cap_and_a_queue_at_its_cap_say_so(jobs: App, send: Any) -> None:
+    jobs.store.schema.declare(
+        Registration(
+            "app", "1", (QueuePolicy("default", fair=True),), (TaskPolicy("send", "default", 100),),
+            limits=(LimitPolicy("tenant:default", 1), LimitPolicy("queue:default", 1)),
+        )
+    )  # fmt: skip
+    stored = jobs.store.jobs.enqueue([NewJob("default", "send", b"{}", tenant="acme", fair=True)] * 2)
+    me = Hands(jobs.store, "send")
+    jobs.store.jobs.exchange(me.incarnation, [], ClaimRequest((QueueClaim("default", 10, fair=True),), 10))
+
+    reasons = told(jobs, stored[1].id)
+
+    assert reasons == [
+        (
+            "limit",
+            f"queue:default is at its cap: 1 of 1 run (job {stored[0].id})",
+            "duly limit default --max-running 2 --for 1h",
+        ),
+        (
+            "limit",
+            f"tenant:default=acme is at its cap: 1 of 1 run (job {stored[0].id})",
+            "duly limit default --tenant acme --max-running 2 --for 1h",
+        ),
+    ]
+    assert [kind for kind, _, _ in told(jobs, "tenant:acme")] == ["state", "numbers", "limit", "health"]
+    assert "limit" in [kind for kind, _, _ in told(jobs, "default")]
+
+
+def test_an_open_and_a_half_open_breaker_say_what_they_let_through(
+    jobs: App, send: Any, hands: Hands, noon: Noon
+) -> None:
+    policy = LimitPolicy(
+        "resource:stripe", breaker=BreakerPolicy(min_calls=1, cool_down=timedelta(seconds=30))
+    )
+    limited(jobs, policy, takes=(TaskLimit("send", "resource:stripe"),))
+    send.enqueue()
+    job = send.enqueue()
+    jobs.store.control.observe([Calls("resource:stripe", 1, 1)])
+    hands.claim()
+
+    assert told(jobs, job) == [
+        (
+            "breaker",
+            "the breaker of resource:stripe is open until 12:00:30 UTC (in 30s)",
+            "duly limit resource:stripe --breaker closed",
+        )
+    ]
+    noon.now += timedelta(seconds=31)
+    hands.claim()
+    assert told(jobs, job)[0][:2] == (
+        "breaker",
+        "the breaker of resource:stripe is half open: one job tries it first",
+    )
+    assert told(jobs, "resource:stripe")[-1][0] == "health"
+    jobs.operate.breaker("stripe", "open")
+    assert told(jobs, job)[0][1] == "the breaker of resource:stripe is open until it is set again"
+
+
+def test_what_waits_for_several_things_names_each(jobs: App, send: Any) -> None:
+    policies = (LimitPolicy("task:send", 1), LimitPolicy("resource:stripe", 1))
+    takes = tuple(TaskLimit("send", policy.name) for policy in policies)
+    limited(jobs, *policies, takes=takes)
+    hands = Hands(jobs.store, "send")
+    send.using(ordering_key="k").enqueue()
+    job = send.using(ordering_key="k").enqueue()
+    hands.claim()
+    jobs.operate.pause("default")
+    jobs.operate.hold("stripe", "1m")
+
+    assert [kind for kind, _, _ in told(jobs, job)] == ["queue paused", "key", "held", "limit", "limit"]
+
+
+def test_jobs_ahead_tell_when_it_starts_at_the_present_rate(
+    jobs: App, send: Any, hands: Hands, noon: Noon
+) -> None:
+    limited(jobs)
+    for _ in range(3):
+        for _ in range(5):
+            send.enqueue()
+        for job in hands.claim():
+            hands.complete(job)
+        jobs.store.upkeep.sweep(timedelta(hours=1), 3, timedelta(hours=1))
+        # Samples are rarer where counting is slow, but not than one a minute.
+        noon.now += timedelta(seconds=100)
+    stored = [send.enqueue() for _ in range(11)]
+
+    ((kind, text, _),) = told(jobs, stored[-1])
+
+    assert kind == "place"
+    assert text.startswith("10 jobs are ahead of it; at 0.05/s it starts in about 3m 20s")
+    assert jobs.inspect.why(stored[-1]).reasons[0].at == noon.now + timedelta(seconds=200)
 
 
 def test_the_twin_asks_async_guards_outside_the_loop(jobs: App, hands: Hands) -> None:

@@ -11,10 +11,10 @@ from .session import session_of
 
 @click.command()
 @common
-@click.argument("target", metavar="ID|QUEUE|tenant:NAME|resource:NAME")
+@click.argument("target", metavar="ID|QUEUE|tenant:NAME|resource:NAME|batch:ID")
 @click.pass_context
 def why(context: click.Context, target: str) -> None:
-    """Say why a job is not running now, or what holds up a queue, a tenant or a resource.
+    """Say why a job is not running now, or what holds up a queue, a tenant, a resource or a batch.
 
     One sentence for each reason, and after the arrow what would change it. With -a the guards of the job's task are
     asked, too, here and now.
@@ -25,6 +25,7 @@ def why(context: click.Context, target: str) -> None:
       duly why mail
       duly why tenant:acme
       duly why resource:stripe
+      duly why batch:42
     """
     session = session_of(context)
     app = session.data()

@@ -220,7 +220,9 @@ class Inspect(ControlReads):
 
     @blocking
     def why(self, target: AnyJob | str, *, guards: bool = False) -> Why:
-        """Every reason why a job is not running now, or what holds up "QUEUE", "tenant:NAME" or "resource:NAME".
+        """Every reason why a job is not running now, or what holds up "QUEUE", "tenant:NAME" and so on.
+
+        Targets beside a job: a queue's name, "tenant:NAME", "resource:NAME", "batch:ID".
 
         With `guards` the guards of the job's task are asked, here and now, without a start; they should only look.
         """
@@ -236,7 +238,11 @@ class Inspect(ControlReads):
                 return reasons.of_tenant(self._client, self._tenant(name))
             case "resource":
                 return reasons.of_resource(self._client, name)
-        raise UsageError(f"{target!r:.80}: write a job's number, a queue, tenant:NAME or resource:NAME")
+            case "batch":
+                return reasons.of_batch(self._client, name)
+        raise UsageError(
+            f"{target!r:.80}: write a job's number, a queue, tenant:NAME or resource:NAME, or batch:NUMBER"
+        )
 
     astatus = twin(status)
     awhy = twin(why)

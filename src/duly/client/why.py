@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 from duly.client.client import Client
 from duly.client.job import Job, local_job
 from duly.client.registry import nearest
+from duly.core.batch import BatchRecord
 from duly.core.control import queue_limit, resource_limit, tenant_limit
 from duly.core.endings import Ending, Skip, Snooze
-from duly.core.errors import NotFound
+from duly.core.errors import NotFound, UsageError
 from duly.core.fingerprint import describe
 from duly.core.job import JobId, JobRecord
 from duly.core.lifecycle import FINAL, State
 from duly.core.names import check_name
 from duly.core.why import GuardAnswer, Situation, Stop, Why, why_job
-from duly.core.why_places import why_queue, why_resource, why_tenant
+from duly.core.why_places import why_batch, why_queue, why_resource, why_tenant
+from duly.stores.batches import batch_refused
 
 if TYPE_CHECKING:
     from duly.client.control_reads import TenantStatus
@@ -39,8 +41,9 @@ def of_job(client: Client, id: JobId, *, guards: bool) -> Why:
             name=str(id),
         )
     job, now = facts.job, store.inspection.now()
+    batch = _batch_of(client, job.id)
     if job.state in FINAL or job.state is State.running:
-        return why_job(Situation(now, facts))
+        return why_job(Situation(now, facts, batch=batch))
     names = [queue_limit(job.queue), *facts.limits]
     if job.tenant:
         names.append(tenant_limit(job.queue, job.tenant))
@@ -54,6 +57,7 @@ def of_job(client: Client, id: JobId, *, guards: bool) -> Why:
             overrides=tuple(store.control.overrides()),
             out_per_s=rates.get(job.queue),
             guards=_asked(client, job) if guards else (),
+            batch=batch,
         )
     )
 
@@ -95,6 +99,22 @@ def of_resource(client: Client, name: str) -> Why:
         names = {*client.registry.resources, *(one[9:] for one in known if one.startswith("resource:"))}
         raise NotFound(f"no resource is named {name!r}{nearest(name, names)}", kind="resource", name=name)
     return why_resource(name, client.store.inspection.now(), found[0])
+
+
+def of_batch(client: Client, name: str) -> Why:
+    """NotFound after 30 days, or when it never was."""
+    if not (name.isascii() and name.isdecimal()):
+        raise UsageError(f"batch:{name!r:.40} is no batch's number; jobs.inspect.batches() shows them")
+    found = client.store.batches.lookup([int(name)])[0]
+    if found is None:
+        raise batch_refused(int(name), "missing")
+    return why_batch(found, client.store.inspection.now())
+
+
+def _batch_of(client: Client, id: JobId) -> BatchRecord | None:
+    batches = client.store.batches
+    found = batches.of([id]).get(id)
+    return None if found is None else batches.lookup([found])[0]
 
 
 def stops(client: Client, *targets: str) -> tuple[Stop, ...]:
@@ -153,4 +173,4 @@ def _handle(task: Task[..., object], record: JobRecord) -> Job:
     return job
 
 
-__all__ = ["Why", "of_job", "of_queue", "of_resource", "of_tenant", "stops"]
+__all__ = ["Why", "of_batch", "of_job", "of_queue", "of_resource", "of_tenant", "stops"]

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from duly.core.batch import BatchRecord
 from duly.core.control import LimitRecord, Override, queue_limit
 from duly.core.durations import LONGEST, format_duration
 from duly.core.errors import UsageError
@@ -74,6 +75,8 @@ class Situation(Struct, frozen=True):
     out_per_s: float | None = None
     """Of its queue."""
     guards: tuple[GuardAnswer, ...] = ()
+    batch: BatchRecord | None = None
+    """The one that it is a member of."""
 
 
 class Reason(Struct, frozen=True):
@@ -81,7 +84,7 @@ class Reason(Struct, frozen=True):
 
     kind: str
     """due, queue paused, task paused, no worker, task unknown, key, key paused, block, limit, rate, held, breaker,
-    suspect, cancel, place, guard, free, running or ended; of a queue, tenant or resource state, numbers or health."""
+    suspect, cancel, place, guard, free, running, ended or batch; of what is no job state, numbers, dead or health."""
     text: str
     change: str | None = None
     """A command; None where only time or other jobs change it."""
@@ -103,10 +106,14 @@ def why_job(situation: Situation) -> Why:
     job = situation.facts.job
     head = f"job {job.id} ({job.task} in {job.queue}) is {job.state}"
     if job.state in FINAL:
-        return Why(f"job {job.id}", head, (_ended(job, situation.now),))
-    if job.state is State.running:
-        return Why(f"job {job.id}", head, (_running(job, situation.now),))
-    return Why(f"job {job.id}", head, tuple(_waiting(situation)))
+        reasons = [_ended(job, situation.now)]
+    elif job.state is State.running:
+        reasons = [_running(job, situation.now)]
+    else:
+        reasons = [*_waiting(situation)]
+    if situation.batch is not None:
+        reasons.append(member_reason(situation.batch))
+    return Why(f"job {job.id}", head, tuple(reasons))
 
 
 def _waiting(situation: Situation) -> Iterator[Reason]:
@@ -259,6 +266,19 @@ def _ended(job: JobRecord, now: datetime) -> Reason:
         return Reason("ended", f"it died{when}{why}", again)
     verb = "died" if job.state is State.dead else f"was {job.state}"
     return Reason("ended", f"it {verb}{when}{why}", f"duly dead redrive {job.id}")
+
+
+def member_reason(batch: BatchRecord) -> Reason:
+    """What a job is a part of."""
+    return Reason("batch", f"it is a member of {batch_progress(batch)}", f"duly why batch:{batch.id}")
+
+
+def batch_progress(batch: BatchRecord) -> str:
+    """Which batch, and how much of it is done."""
+    counts = batch.counts
+    name = f" ({batch.name})" if batch.name else ""
+    dead = f", {counted(counts.dead)} of them dead" if counts.dead else ""
+    return f"batch {batch.id}{name}: {counted(counts.ended)} of {counted(counts.total)} done{dead}"
 
 
 def stop_reason(stop: Stop, now: datetime) -> Reason:

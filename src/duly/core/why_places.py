@@ -6,9 +6,21 @@ Facts in, sentences out; knows no store and no clock.
 from collections.abc import Sequence
 from datetime import datetime
 
+from duly.core.batch import BatchRecord, BatchState
 from duly.core.control import LimitRecord, Override, TenantPlan
 from duly.core.pace import pace_text
-from duly.core.why import Reason, Stop, Why, block_reason, counted, limit_reasons, moment, stop_reason
+from duly.core.why import (
+    Reason,
+    Stop,
+    Why,
+    batch_progress,
+    block_reason,
+    counted,
+    limit_reasons,
+    moment,
+    span,
+    stop_reason,
+)
 
 
 def why_queue(
@@ -20,13 +32,16 @@ def why_queue(
     stops: Sequence[Stop],
     limits: Sequence[LimitRecord],
     overrides: Sequence[Override],
+    pressed: str | None = None,
 ) -> Why:
-    """`counts` and `health` are the read model's words for it."""
+    """`counts`, `health` and `pressed` are the read model's words for it."""
     reasons = [Reason("numbers", counts)]
     reasons += [stop_reason(stop, now) for stop in stops]
     for limit in limits:
         reasons += _limit(limit, now)
     reasons += [block_reason(one, now) for one in overrides if one.kind == "block"]
+    if pressed is not None:
+        reasons.append(Reason("full", pressed))
     reasons.append(Reason("health", health))
     return Why(f"queue {queue}", f"queue {queue}", tuple(reasons))
 
@@ -62,6 +77,42 @@ def why_resource(name: str, now: datetime, limit: LimitRecord) -> Why:
     waits = f"{counted(limit.waiting)} {'job waits' if limit.waiting == 1 else 'jobs wait'} for it"
     reasons.append(Reason("health", f"{waits}: nothing starts now" if held else f"it is free; {waits}"))
     return Why(f"resource {name}", f"resource {name}", tuple(reasons))
+
+
+def why_batch(batch: BatchRecord, now: datetime) -> Why:
+    """One batch: what is missing until what follows it is enqueued."""
+    counts = batch.counts
+    ends = {
+        "completed": counts.completed, "skipped": counts.skipped, "cancelled": counts.cancelled,
+        "shed": counts.shed, "dead": counts.dead,
+    }  # fmt: skip
+    parts = ", ".join(f"{counted(number)} {state}" for state, number in ends.items() if number)
+    reasons = [Reason("numbers", batch_progress(batch) + (f" ({parts})" if parts else ""))]
+    cancel = f"jobs.operate.cancel_batch({batch.id})"
+    if batch.parent is not None:
+        reasons.append(
+            Reason("batch", f"it is a member of batch {batch.parent}", f"duly why batch:{batch.parent}")
+        )
+    if counts.dead:
+        many = "job has" if counts.dead == 1 else "jobs have"
+        text = f"{counted(counts.dead)} {many} died: its then waits until redriven ones have ended well"
+        reasons.append(Reason("dead", text, "duly dead redrive ID"))
+    match batch.state:
+        case BatchState.open:
+            told = "it is open: the block that made it has not ended, or was killed inside"
+            reasons.append(Reason("state", told, cancel))
+        case BatchState.running:
+            left = "1 job has" if counts.left == 1 else f"{counted(counts.left)} jobs have"
+            reasons.append(Reason("state", f"its then waits: {left} not ended", cancel))
+        case BatchState.completed:
+            when = "" if batch.finished_at is None else f" {span(now - batch.finished_at)} ago"
+            reasons.append(Reason("state", f"it has ended: its then was enqueued{when}"))
+        case BatchState.cancelled:
+            because = f" ({batch.reason})" if batch.reason else ""
+            reasons.append(Reason("state", f"it was cancelled{because}: nothing follows it"))
+        case BatchState.dead:
+            reasons.append(Reason("state", "every job has ended, and not all of them well"))
+    return Why(f"batch {batch.id}", f"batch {batch.id} is {batch.state}", tuple(reasons))
 
 
 def _limit(limit: LimitRecord, now: datetime) -> list[Reason]:
