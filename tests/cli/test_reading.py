@@ -69,6 +69,33 @@ def test_status_has_a_row_for_each_queue_and_a_sentence_for_each_that_needs_a_pe
     ]
 
 
+def test_status_says_how_full_a_queue_is_and_what_it_turns_away(bench: Bench, duly: Terminal) -> None:
+    bench.declare(
+        queues=[
+            QueuePolicy("mail", max_depth=2),
+            QueuePolicy("news", max_depth=10, when_full="shed"),
+            QueuePolicy("reports", max_depth=10),
+        ]
+    )
+    bench.put_many(2, queue="mail")
+    bench.put_many(8, queue="news")
+    bench.put(queue="reports")
+    bench.store.pressing.turned_away({"mail": 1200})
+    bench.store.pressing.shed(["news"], 1, "store full")
+    bench.clock.advance(5 * SECOND)
+
+    lines = duly("status").lines
+
+    notes = {line.split()[0]: line.rpartition("-")[2].strip() for line in lines[2:6]}
+    assert notes == {"default": "", "mail": "100% full", "news": "70% full", "reports": "10% full"}
+    assert (
+        "mail: full: 2 jobs wait, 1 more is above max_depth=2; producers are refused; "
+        "1,200 jobs were refused lately, the last 5s ago"
+    ) in lines
+    assert "news: 1 job was shed lately, the last 5s ago" in lines
+    assert not [line for line in lines if line.startswith("reports: full")]
+
+
 def test_status_of_an_empty_store_says_so(duly: Terminal) -> None:
     assert duly("status").lines[-1] == "Nothing waits, nothing runs."
     assert duly("status", "-q").lines == [

@@ -13,6 +13,7 @@ import pytest
 
 from duly import App, Filter, Outcome, QueueFull, State, StoreUnreachable, UsageError
 from duly.client import enqueue
+from duly.core.bounds import Bound
 from duly.stores.faults import Transient
 from duly.worker.registration import declare
 from tests.client.conftest import Hands
@@ -335,6 +336,36 @@ def test_the_store_counts_what_was_refused(both: App) -> None:
     asyncio.run(produce())
 
     assert both.store.pressing.pressures(["mail"])["mail"].refused == 1
+
+
+def test_the_read_model_tells_the_bound_the_fill_and_what_was_refused(both: App) -> None:
+    send = filled(both)
+    with pytest.raises(QueueFull):
+        send.enqueue(4)
+
+    found = both.inspect.queue("mail")
+    reasons = {reason.kind: reason.text for reason in both.inspect.why("mail").reasons}
+
+    assert found.pressure.bound == Bound(3)
+    assert found.pressure.refused == 1
+    assert found.pressed is not None
+    assert found.pressed.startswith(
+        "full: 3 jobs wait, 1 more is above max_depth=3; producers are refused; 1 job was refused lately, the last "
+    )
+    assert reasons["full"].startswith("full: 3 jobs wait")
+    assert both.inspect.queue("default").pressed is None
+
+
+def test_the_read_model_of_another_app_reads_the_bound_that_was_declared(both: App) -> None:
+    filled(both, "slow")
+    declare(both)
+    other = App(both.settings.url)
+
+    with other:
+        found = other.inspect.queue("mail")
+
+    assert found.pressure.bound == Bound(3, None, "slow")
+    assert found.pressed == "full: 3 jobs wait, 1 more is above max_depth=3; producers are slowed"
 
 
 def test_a_store_that_does_not_answer_says_so_as_ever(jobs: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """When a queue is full, how long its producers wait, and at what pace they go on."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -12,14 +12,18 @@ from duly.core.bounds import (
     SHORTEST_WAIT,
     Bound,
     Fill,
+    Pressure,
     full_text,
     overfull,
     pace,
+    pressure_text,
     wait,
 )
+from duly.core.control import WhenFull
 
 SECOND = timedelta(seconds=1)
 DEEP = Bound(max_depth=100)
+NOW = datetime(2030, 5, 1, 12, tzinfo=UTC)
 
 bounds = st.builds(Bound, st.none() | st.integers(1, 10**6), st.none() | st.timedeltas(SECOND, 1000 * SECOND))
 fills = st.builds(
@@ -85,3 +89,42 @@ def test_the_refusal_names_queue_depth_bound_and_what_to_do() -> None:
         "the queue 'mail' is full: 100 jobs wait, 1 more is above max_depth=100; nothing was stored. Try again in 3s, "
         "add workers or raise its bound; see duly status mail"
     )
+
+
+@pytest.mark.parametrize(
+    ("when_full", "met"),
+    [
+        ("reject", "producers are refused"),
+        ("slow", "producers are slowed"),
+        ("shed", "the least urgent jobs are shed"),
+    ],
+)
+def test_a_full_queue_says_what_is_met_at_it(when_full: WhenFull, met: str) -> None:
+    text = pressure_text(Pressure(Bound(100, None, when_full)), 100, None, NOW)
+
+    assert text == f"full: 100 jobs wait, 1 more is above max_depth=100; {met}"
+
+
+@pytest.mark.parametrize(
+    ("depth", "text"), [(79, None), (80, "80% of max_depth=100"), (99, "99% of max_depth=100")]
+)
+def test_a_queue_that_is_nearly_full_is_worth_a_word(depth: int, text: str | None) -> None:
+    assert pressure_text(Pressure(DEEP), depth, None, NOW) == text
+
+
+def test_what_was_turned_away_is_told_of_any_queue() -> None:
+    pressure = Pressure(None, 100, 1, NOW - 5 * SECOND, 12_000, NOW)
+
+    text = pressure_text(pressure, 0, None, NOW)
+
+    assert text == "1 job was refused lately, the last 5s ago; 12,000 jobs were shed lately, the last 0s ago"
+
+
+def test_what_arrives_and_what_ends_both_change_a_sample() -> None:
+    fill = Fill(10, out_per_s=4.0)
+
+    found = [
+        fill.since(arrived, seconds).depth for arrived, seconds in ((0, 0.5), (5, 0.0), (5, 0.5), (5, 9.0))
+    ]
+
+    assert found == [10, 15, 13, 10]

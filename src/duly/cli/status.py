@@ -8,6 +8,7 @@ import click
 from msgspec.structs import replace
 
 from duly.client.inspect import QueueStatus, Status
+from duly.core.bounds import share_text
 from duly.core.share import advice, shares
 from duly.stores.protocol import QueueCount
 
@@ -39,11 +40,11 @@ def status(context: click.Context, queue: str | None) -> None:
     """What waits, what runs, and what will come of it.
 
     One row for each queue: jobs by state, the age of the job that is ready longest, jobs in and out per second over
-    the last minutes, the time until nothing waits (DRAIN), and how fast the line grows (SLOPE). Then a sentence for
-    each queue that needs a person; with a budget for the store (DULY_MAX_BYTES, DULY_MIN_FREE_DISK) what is spent of it
-    and when it will be full; and, on PostgreSQL, what share of its commits, WAL and connections the queues take,
-    and whether they should have a broker or a database of their own. Who writes how much WAL is known by
-    pg_stat_statements only; without it, rows tell.
+    the last minutes, the time until nothing waits (DRAIN), and how fast the line grows (SLOPE); of a queue with
+    max_depth how full it is. Then a sentence for each queue that needs a person or turns jobs away; with a budget for
+    the store (DULY_MAX_BYTES, DULY_MIN_FREE_DISK) what is spent of it and when it will be full; and, on PostgreSQL,
+    what share of its commits, WAL and connections the queues take, and whether they should have a broker or a database
+    of their own. Who writes how much WAL is known by pg_stat_statements only; without it, rows tell.
 
     \b
       duly status
@@ -116,8 +117,17 @@ def row(queue: QueueStatus) -> list[str]:
         rate(counts.out_per_s),
         drain,
         slope,
-        "paused" if counts.paused else "",
+        _noted(queue),
     ]
+
+
+def _noted(queue: QueueStatus) -> str:
+    """What is true of this queue that is not of others."""
+    bound, paused = queue.pressure.bound, "paused" if queue.counts.paused else ""
+    filled = (
+        "" if bound is None or bound.max_depth is None else f"{share_text(bound, queue.counts.ready)} full"
+    )
+    return ", ".join(part for part in (paused, filled) if part)
 
 
 def _counted(counts: QueueCount, state: str) -> str:
@@ -132,6 +142,8 @@ def sentences(found: Status) -> Iterable[str]:
     for queue in found.queues:
         if queue.health != "idle" and not queue.health.startswith("keeping up"):
             text.append(f"{queue.counts.queue}: {queue.health}")
+        if queue.pressed is not None:
+            text.append(f"{queue.counts.queue}: {queue.pressed}")
         if queue.counts.dead:
             name = queue.counts.queue
             text.append(

@@ -6,10 +6,11 @@ Reads through the store's inspection protocol; the one source of the command lin
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from duly.client import schedule_acts, selection
 from duly.client import why as reasons
@@ -21,6 +22,7 @@ from duly.client.provider import OWN
 from duly.client.registry import nearest
 from duly.client.settings import without_password
 from duly.client.twins import blocking, twin
+from duly.core.bounds import Pressure, pressure_text
 from duly.core.defaults import QUEUE
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
@@ -50,6 +52,10 @@ class QueueStatus(msgspec.Struct, frozen=True):
     """How long until nothing waits at the present rates; None: never, or not known."""
     health: str
     """One sentence: what will happen, and what to do where that is bad."""
+    pressure: Pressure = Pressure()
+    """How much it may hold, and what it has refused and shed within the hour."""
+    pressed: str | None = None
+    """The same in words, where it is full or nearly so, or has turned jobs away."""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -278,12 +284,29 @@ class Inspect(ControlReads):
         }
         counts = {count.queue: count for count in self._client.store.inspection.counts()}
         names = sorted({QUEUE, *owners, *counts})
+        pressures = self._pressures(names)
+        # Asked for only where a time is told.
+        told = any(one.refused or one.shed for one in pressures.values())
+        now = self._client.store.inspection.now() if told else datetime.now(UTC)
         return tuple(
-            _queue_status(counts.get(name, QueueCount(name)), owners.get(name), workers) for name in names
+            _queue_status(counts.get(name, QueueCount(name)), owners.get(name), workers, pressures[name], now)
+            for name in names
         )
 
+    def _pressures(self, names: list[str]) -> dict[str, Pressure]:
+        """As stored; of the queues that this App declares, as it says."""
+        here = self._client.registry.queues
+        return {
+            name: replace(found, bound=here[name].bound, importance=here[name].importance)
+            if name in here
+            else found
+            for name, found in self._client.store.pressing.pressures(names).items()
+        }
 
-def _queue_status(count: QueueCount, owner: str | None, workers: list[WorkerRecord]) -> QueueStatus:
+
+def _queue_status(
+    count: QueueCount, owner: str | None, workers: list[WorkerRecord], pressure: Pressure, now: datetime
+) -> QueueStatus:
     serving = sum(1 for worker in workers if count.queue in worker.queues and not worker.draining)
     into, out = count.in_per_s, count.out_per_s
     known = into is not None and out is not None
@@ -303,4 +326,6 @@ def _queue_status(count: QueueCount, owner: str | None, workers: list[WorkerReco
             in_per_s=into,
             out_per_s=out,
         ),
+        pressure=pressure,
+        pressed=pressure_text(pressure, count.ready, count.oldest_ready, now),
     )

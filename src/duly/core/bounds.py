@@ -16,6 +16,8 @@ from duly.core.errors import UsageError
 
 SAMPLE_AGE: Final = timedelta(seconds=1)
 """A sample of a queue is used for so long: a bound is exact but for the arrivals of that time."""
+NEARLY: Final = 0.8
+"""From this share of its depth on, a queue is worth a word."""
 TURNED_AWAY: Final = timedelta(hours=1)
 """What a queue has turned away is told for so long."""
 SHORTEST_WAIT: Final = SAMPLE_AGE
@@ -147,6 +149,33 @@ def pace(bound: Bound, fill: Fill, more: int) -> timedelta:
     excess = 1.0 if bound.max_depth is None else max(1.0, (fill.depth + more) / bound.max_depth)
     seconds = more / fill.out_per_s * excess
     return min(LONGEST_PACE, timedelta(seconds=min(seconds, LONGEST_PACE.total_seconds())))
+
+
+def pressure_text(pressure: Pressure, depth: int, oldest: timedelta | None, now: datetime) -> str | None:
+    """What a queue with so many ready jobs holds back, in a sentence or two; None when that is nothing."""
+    parts = []
+    bound = pressure.bound
+    if bound is not None:
+        why = overfull(bound, Fill(depth, oldest), 1)
+        if why is not None:
+            met = {"reject": "producers are refused", "slow": "producers are slowed"}
+            parts.append(f"full: {why}; {met.get(bound.when_full, 'the least urgent jobs are shed')}")
+        elif bound.max_depth is not None and depth >= NEARLY * bound.max_depth:
+            parts.append(f"{share_text(bound, depth)} of max_depth={bound.max_depth}")
+    for jobs, at, how in (
+        (pressure.refused, pressure.refused_at, "refused"),
+        (pressure.shed, pressure.shed_at, "shed"),
+    ):
+        if jobs and at is not None:
+            ago = format_duration(timedelta(seconds=max(0, int((now - at).total_seconds()))))
+            were = "1 job was" if jobs == 1 else f"{jobs:,} jobs were"
+            parts.append(f"{were} {how} lately, the last {ago} ago")
+    return "; ".join(parts) or None
+
+
+def share_text(bound: Bound, depth: int) -> str:
+    """How full a queue with so many ready jobs is; "" without a depth."""
+    return "" if bound.max_depth is None else f"{100 * depth // bound.max_depth}%"
 
 
 def full_text(queue: str, why: str, retry_after: timedelta) -> str:
