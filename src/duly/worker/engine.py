@@ -107,7 +107,7 @@ class Engine:
         self.shutdown = Shutdown(self.crew, self.crew.cut, hub)
         self.promote = Promote(store.upkeep, poll, self.pump.ring)
         self.batches = Batches(store.batches, self.pump.ring, self._soon)
-        self.observe = Observe(self.reports.usage, store.control, hub)
+        self.observe = Observe(self.reports.usage, store.control, hub, self._soon)
         self._idle_check = IdleCheck(self.pump, self.promote, self.suspects, self.batches)
         self.duties = Duties(self._duties(app, hub), hub)
         # On a thread of its own: a tick's source is a user's code and may take its time.

@@ -1,10 +1,12 @@
-"""How uses of resources ended, as their breakers count them: noted by attempts, told to the store once a second.
+"""How uses of resources ended, as their breakers count them: noted by attempts, told to the store once a second, and
+at once after a pause: then it may be the try on which an open breaker waits.
 
 Knows which ends of an attempt count; opens no breaker itself.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from duly.client.job import CallOutcome
@@ -22,19 +24,26 @@ class Usage:
     """Of one process, by resource. Any thread may note."""
 
     def __init__(self) -> None:
+        self.soon: Callable[[], None] = lambda: None
+        """Has it told now; called for the first after a pause."""
         self._lock = threading.Lock()
         self._calls: dict[str, list[int]] = {}
+        self._paused = True
 
     def note(self, resource: str, calls: int, failures: int) -> None:
         with self._lock:
             found = self._calls.setdefault(resource, [0, 0])
             found[0] += calls
             found[1] += failures
+            first, self._paused = self._paused, False
+        if first:
+            self.soon()
 
     def take(self) -> list[Calls]:
         """What was noted since; forgotten here."""
         with self._lock:
             taken, self._calls = self._calls, {}
+            self._paused = not taken
         return [Calls(resource, calls, failures) for resource, (calls, failures) in taken.items()]
 
 
@@ -43,7 +52,10 @@ class Observe:
 
     name = "resource calls"
 
-    def __init__(self, usage: Usage, control: ControlStore, hub: Hub) -> None:
+    def __init__(
+        self, usage: Usage, control: ControlStore, hub: Hub, let_run: Callable[[str], None] = lambda _: None
+    ) -> None:
+        usage.soon = partial(let_run, self.name)
         self._usage = usage
         self._control = control
         self._hub = hub
