@@ -157,7 +157,12 @@ def test_who_refuses_from_outside_is_asked_with_each_look_and_needs_no_bound() -
     clock = Clock()
     pressing = Pressing(Registry(), Store, lambda _: None, clock)
     assert pressing.idle
-    pressing.on_look = lambda: looks.append(1)
+
+    def look() -> float:
+        looks.append(1)
+        return 1.0
+
+    pressing.on_look = look
 
     for _ in range(3):
         if pressing.wants_look({"mail": 1}):
@@ -167,6 +172,25 @@ def test_who_refuses_from_outside_is_asked_with_each_look_and_needs_no_bound() -
 
     assert not pressing.idle
     assert len(looks) == 2
+
+
+def test_who_refuses_from_outside_may_ask_to_be_asked_sooner() -> None:
+    looks: list[float] = []
+    clock = Clock()
+    pressing = Pressing(Registry(), Store, lambda _: None, clock)
+
+    def look() -> float:
+        looks.append(clock.now)
+        return 0.1
+
+    pressing.on_look = look
+
+    for _ in range(5):
+        if pressing.wants_look({"mail": 1}):
+            pressing.look({"mail": 1})
+        clock.now += 0.06
+
+    assert len(looks) == 3
 
 
 def test_a_place_that_was_kept_is_not_refused() -> None:

@@ -11,6 +11,7 @@ from duly.core.budget import (
     described,
     fill,
     giving_way,
+    look_again,
     making_room,
     refused,
     retry_after,
@@ -128,3 +129,12 @@ def test_words_name_the_bound_that_is_nearer() -> None:
     assert described(budget, StoreUse(12 * MIB, free_disk=110 * MIB)) == (
         "the disk of the store has 110 MiB free, min_free_disk=100MiB"
     )
+
+
+def test_a_store_that_fills_fast_is_measured_more_often() -> None:
+    assert look_again({1, 200}, 0.05, None) == 1.0
+    assert look_again({1, 200}, 0.5, None) == 0.05
+    assert look_again({1, 200}, 0.5, 0.0) == 1.0
+    assert look_again({1, 200}, 0.6, 0.1) == pytest.approx(0.5)
+    assert look_again({1, 200}, 0.6, 10.0) == 0.05
+    assert look_again({1, 200}, 3.0, 10.0) == 1.0

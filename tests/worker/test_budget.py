@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +11,8 @@ from duly import App, State
 from duly.core.budget import STORE_FULL, Budget
 from duly.core.job import JobId, NewJob
 from duly.core.registration import QueuePolicy, Registration
+from duly.stores.faults import Full
+from duly.stores.protocol import PressingStore
 from duly.telemetry.events import Happening, JobsShed, RecordsDropped, StoreFilling
 from duly.telemetry.hub import Hub
 from duly.worker.budget import LEAST_KEPT, StoreBudget
@@ -63,6 +65,23 @@ class Scene:
 
     def ready(self) -> dict[str, int]:
         return {count.queue: count.ready for count in self.store.inspection.counts() if count.ready}
+
+
+class Tight:
+    """A store's back pressure that has space for so many moves in a transaction."""
+
+    def __init__(self, pressing: PressingStore, most: int) -> None:
+        self._pressing = pressing
+        self._most = most
+        self.refused = 0
+        self.fills, self.use, self.uses = pressing.fills, pressing.use, pressing.uses
+        self.turned_away, self.pressures = pressing.turned_away, pressing.pressures
+
+    def shed(self, queues: Sequence[str], most: int, reason: str) -> int:
+        if most > self._most:
+            self.refused += 1
+            raise Full("no space is left")
+        return self._pressing.shed(queues, most, reason)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -208,3 +227,16 @@ def test_a_sweep_looks_after_the_budget_once_a_second_for_the_whole_fleet(scene:
         sweep.run(0.0)
 
     assert scene.ready() == {"analytics": 700}
+
+
+def test_on_a_disk_without_space_it_goes_on_with_fewer_at_a_time(scene: Scene) -> None:
+    scene.put("analytics", 300)
+    budget = scene.budget(scene.used() // 2)
+    tight = Tight(scene.store.pressing, most=10)
+    scene.store.pressing = tight
+
+    for _ in range(20):
+        scene.look(budget)
+
+    assert tight.refused > 0
+    assert scene.ready()["analytics"] < 250

@@ -1,6 +1,7 @@
 """The budget of the store, as producers meet it and as `inspect` shows it: who gives way, and when it will be full.
 
-Measures nothing itself: asks the store once a second while jobs are enqueued. Knows neither drafts nor workers.
+Measures nothing itself: asks the store about once a second while jobs are enqueued, more often while it fills fast.
+Knows neither drafts nor workers.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
+from duly.core.bounds import SAMPLE_AGE
 from duly.core.budget import (
     Budget,
     Rank,
     StoreUse,
     described,
     fill,
+    look_again,
     refused,
     retry_after,
     starts,
@@ -62,22 +65,26 @@ class BudgetGate:
         self._clock = clock
         self._refused: frozenset[int] = frozenset()
         self._fills: deque[tuple[float, float]] = deque(maxlen=_LOOKS)
+        self._every = SAMPLE_AGE.total_seconds()
 
-    def look(self) -> None:
-        """Ask the store what it takes and decide anew; blocks for a round trip."""
-        use = self._store().use()
+    def look(self) -> float:
+        """Ask the store what it takes and decide anew; blocks for a round trip. The seconds to the next look."""
+        use = self._store().use(timedelta(seconds=self._every))
         if use is None:
-            return
+            return self._every
         filled = fill(self._budget, use)
         self._fills.append((self._clock(), filled))
         levels = importances(use.ranks, self._registry)
         self._refused = refused(levels, filled, self._refused)
-        if not self._refused:
+        if self._refused:
+            least = min(self._refused)
+            after = retry_after(filled, starts(levels)[least], slope(self._fills))
+            self._pressing.refuse_below(least - 1, described(self._budget, use), after)
+        else:
             self._pressing.refuse_below(None)
-            return
-        least = min(self._refused)
-        after = retry_after(filled, starts(levels)[least], slope(self._fills))
-        self._pressing.refuse_below(least - 1, described(self._budget, use), after)
+        # By the last two alone: what begins to fill the store now is not to hide behind a calm minute.
+        self._every = look_again(levels, filled, slope([*self._fills][-2:]))
+        return self._every
 
 
 class StoreRoom(msgspec.Struct, frozen=True):

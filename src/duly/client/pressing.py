@@ -121,12 +121,13 @@ class Pressing:
         self._lock = threading.Lock()
         self._looking = threading.Lock()
         self._looked_at = -_AGE
+        self._look_every = _AGE
         self._cost = 0.0
         self._told = _Told(tell, clock)
         self._refused: dict[str, int] = {}
         self._noted_at = -_AGE
-        self.on_look: Callable[[], None] | None = None
-        """Called with each look, so once a second while jobs are enqueued: whoever decides on `refuse_below`."""
+        self.on_look: Callable[[], float] | None = None
+        """Called with each look while jobs are enqueued: whoever decides on `refuse_below`. The seconds to the next."""
 
     @property
     def idle(self) -> bool:
@@ -150,10 +151,10 @@ class Pressing:
             return self.idle or (
                 job.queue not in self._bounds
                 and self._floor is None
-                and (self.on_look is None or self._clock() - self._looked_at < _AGE)
+                and (self.on_look is None or self._clock() - self._looked_at < self._look_every)
             )
         if (
-            self._clock() - self._looked_at >= _AGE
+            self._clock() - self._looked_at >= self._look_every
             or self._floor is not None
             or self._admitted
             or job.delay is not None
@@ -168,7 +169,7 @@ class Pressing:
 
     def wants_look(self, wanted: Mapping[str, int]) -> bool:
         """Whether to `look` before `judge`: what is known is too old, or says no and may have changed."""
-        if self._clock() - self._looked_at >= _AGE:
+        if self._clock() - self._looked_at >= self._look_every:
             return True
         if any(queue not in self._samples and queue in self._bounds for queue in wanted):
             return True
@@ -188,7 +189,7 @@ class Pressing:
         began = self._clock()
         try:
             if self.on_look is not None:
-                self.on_look()
+                self._look_every = max(min(self.on_look(), _AGE), _SHARE * self._cost)
             asked = {queue: self._bounds[queue].count_to for queue in {*self._samples, *new}}
             if asked:
                 self._keep(self._store().fills(asked), began)

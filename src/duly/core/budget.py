@@ -26,6 +26,11 @@ RECOVERY: Final = 0.05
 """Who was refused is let in again so far below the fill at which that began."""
 
 
+_FAR: Final = 0.1
+_SHORTEST_LOOK: Final = 0.05
+_LONGEST_LOOK: Final = 1.0
+
+
 class Budget(Struct, frozen=True):
     """What a store may take; None: as much as comes. In bytes."""
 
@@ -81,6 +86,20 @@ def refused(importances: Collection[int], filled: float, before: Collection[int]
         for level, start in starts(importances).items()
         if filled >= (start - RECOVERY if level in before else start)
     )
+
+
+def look_again(importances: Collection[int], filled: float, per_second: float | None) -> float:
+    """Seconds until the store is to be measured again, so that a fast producer does not run far past the fill at which
+    it is refused: a quarter of the time to there at this pace, from 50 ms to a second. None: the pace is not known.
+    """
+    ahead = [start - filled for start in (*starts(importances).values(), FULL) if start > filled]
+    if not ahead or (filled < _FAR and not per_second):
+        return _LONGEST_LOOK
+    if per_second is None:
+        return _SHORTEST_LOOK
+    if per_second <= 0:
+        return _LONGEST_LOOK
+    return min(_LONGEST_LOOK, max(_SHORTEST_LOOK, min(ahead) / per_second / 4))
 
 
 def making_room(filled: float, before: bool) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from duly.core.bounds import Fill, Pressure
+from duly.core.bounds import SAMPLE_AGE, Fill, Pressure
 from duly.core.budget import StoreUse
 from duly.core.control import (
     BreakerState,
@@ -85,9 +85,9 @@ class PressingStore(Protocol):
         """Of each of these what is declared, and how many jobs were refused and shed: counted anew after an hour
         without any, and nothing once the last one is an hour ago."""
 
-    def use(self) -> StoreUse | None:
-        """What the store takes, and the queues by importance, at most a second old; None while another caller measures
-        for the first time. Waits for nobody."""
+    def use(self, age: timedelta = SAMPLE_AGE) -> StoreUse | None:
+        """What the store takes, and the queues by importance, at most so old; None while another caller measures for
+        the first time. Waits for nobody."""
 
     def uses(self, within: timedelta) -> list[tuple[datetime, StoreUse]]:
         """What it took so far, oldest first, without queues: as workers sample it, about every ten seconds."""

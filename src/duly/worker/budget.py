@@ -4,8 +4,9 @@ Runs with the sweep, so once a second for the whole fleet. Never sheds a job of 
 runs, or one of a queue that does not shed; never touches a dead letter before its time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from duly.client.queue import Queue
@@ -18,6 +19,7 @@ from duly.core.budget import (
     making_room,
     refused,
 )
+from duly.stores.faults import Full
 from duly.stores.protocol import Store
 from duly.telemetry.events import JobsShed, RecordsDropped, StoreFilling
 from duly.telemetry.hub import Hub
@@ -52,6 +54,7 @@ class StoreBudget:
         self._hub = hub
         self._refused: frozenset[int] = frozenset()
         self._making_room = False
+        self._chunk = _CHUNK
 
     def look(self) -> None:
         """Measure, say who is refused when that has changed, and make room."""
@@ -64,30 +67,49 @@ class StoreBudget:
             self._refused = now_refused
             names = tuple(rank.queue for rank in use.ranks if rank.importance in now_refused)
             self._hub.emit(StoreFilling(described(self._budget, use), names))
-        dropped = self._drop_records([rank.queue for rank in use.ranks if rank.importance in now_refused])
+        made = self._drop_records([rank.queue for rank in use.ranks if rank.importance in now_refused])
         self._making_room = making_room(filled, self._making_room)
         # A job is lost only where no record is left that could go instead.
-        if self._making_room and dropped < _CHUNK:
+        if self._making_room and not made:
             self._shed([rank.queue for rank in giving_way(use.ranks) if rank.sheds])
 
-    def _drop_records(self, queues: list[str]) -> int:
-        """Delete finished jobs of these queues before their time, the oldest first."""
+    def _drop_records(self, queues: list[str]) -> bool:
+        """Delete finished jobs of these queues before their time, the oldest first. Whether that makes room for now."""
         early = {queue: min(LEAST_KEPT, self._keep.get(queue, self._default)) for queue in queues}
-        dropped, found = 0, _CHUNK if queues else 0
+        dropped, more = 0, bool(queues)
         for _ in range(_MOST_CHUNKS):
-            if found < _CHUNK:
+            if not more:
                 break
-            found = self._store.upkeep.retain(
-                {**self._keep, **early}, self._keep_dead, self._default, self._default_dead, _CHUNK
-            )
-            dropped += found
+            found, asked = self._in_small(partial(self._retain, {**self._keep, **early}))
+            dropped, more = dropped + found, found == asked
         if dropped:
             self._hub.emit(RecordsDropped(dropped))
-        return dropped
+        return more or dropped >= _SHED_AT_ONCE
+
+    def _retain(self, keep: Mapping[str, timedelta], most: int) -> int:
+        return self._store.upkeep.retain(keep, self._keep_dead, self._default, self._default_dead, most)
 
     def _shed(self, queues: list[str]) -> None:
-        shed = self._store.pressing.shed(queues, _SHED_AT_ONCE, STORE_FULL) if queues else 0
+        if not queues:
+            return
+        shed, _ = self._in_small(
+            lambda most: self._store.pressing.shed(queues, min(most, _SHED_AT_ONCE), STORE_FULL)
+        )
         if shed:
             self._hub.emit(
                 JobsShed(shed, "the store has spent its budget, and the least important queues gave way")
             )
+
+    def _in_small(self, act: Callable[[int], int]) -> tuple[int, int]:
+        """Do it to as many as the disk has space for in one transaction: (how many it was done to, of how many)."""
+        while True:
+            asked = self._chunk
+            try:
+                done = act(asked)
+            except Full:
+                if asked == 1:
+                    raise
+                self._chunk = max(1, asked // 8)
+            else:
+                self._chunk = min(_CHUNK, 2 * asked)
+                return done, asked

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from datetime import timedelta
 
 from duly.core.defaults import UNKNOWN_AFTER
+from duly.stores.faults import Full
 from duly.stores.protocol import UpkeepStore
 from duly.telemetry.events import JobsShed, Recovered
 from duly.telemetry.hub import Hub
@@ -34,7 +35,13 @@ class Sweep:
         self._budget = budget
 
     def run(self, now: float) -> float:
-        swept = self._upkeep.sweep(UNKNOWN_AFTER, self._poison, self._grace)
+        try:
+            swept = self._upkeep.sweep(UNKNOWN_AFTER, self._poison, self._grace)
+        except Full:
+            # Then room is needed the most.
+            if self._budget is not None:
+                self._budget.look()
+            raise
         if swept.orphans:
             self._hub.emit(Recovered(swept.orphans, "no worker row was left for them"))
         if swept.overdue:

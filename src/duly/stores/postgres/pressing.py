@@ -6,7 +6,7 @@ The free disk of the server is not known: a database cannot be asked for it, and
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from duly.core.bounds import Fill, Pressure, bound_of
+from duly.core.bounds import SAMPLE_AGE, Fill, Pressure, bound_of
 from duly.core.budget import Rank, StoreUse
 from duly.core.defaults import IMPORTANCE
 from duly.stores.postgres.columns import queue_key, seconds, utc
@@ -51,8 +51,8 @@ class PostgresPressing:
             for name, depth, age, when_full, importance, refused, refused_at, shed, shed_at in rows
         }
 
-    def use(self) -> StoreUse | None:
-        rows = self._database.call("read_use", {"now": self._database.now()})
+    def use(self, age: timedelta = SAMPLE_AGE) -> StoreUse | None:
+        rows = self._database.call("read_use", {"age": seconds(age), "now": self._database.now()})
         if not rows:
             return None
         ranks = (Rank(name, importance, sheds) for _, name, importance, sheds in rows if name is not None)

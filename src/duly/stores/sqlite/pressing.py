@@ -53,9 +53,9 @@ class SQLitePressing:
         with self._database.read(snapshot=True) as session:
             return {name: _pressure(session, name) for name in queues}
 
-    def use(self) -> StoreUse:
+    def use(self, age: timedelta = SAMPLE_AGE) -> StoreUse:
         now = self._database.now()
-        if self._measured is not None and 0 <= now - self._measured[0] < span(SAMPLE_AGE):
+        if self._measured is not None and 0 <= now - self._measured[0] < span(age):
             return self._measured[1]
         with self._database.read() as session:
             ranks = tuple(

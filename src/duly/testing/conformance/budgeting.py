@@ -47,6 +47,17 @@ def what_a_store_uses_is_not_measured_again_within_a_second(bench: Bench) -> Non
     assert use.bytes == before
 
 
+def what_a_store_uses_is_measured_again_sooner_for_who_asks_so(bench: Bench) -> None:
+    before = _used(bench)
+    bench.put_many(300)
+
+    bench.clock.advance(SECOND / 2)
+    use = bench.store.pressing.use(SECOND / 10)
+
+    assert use is not None
+    assert use.bytes > before
+
+
 def declared_queues_are_told_with_their_importance_and_whether_they_shed(bench: Bench) -> None:
     bench.declare(
         queues=[

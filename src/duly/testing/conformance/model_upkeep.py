@@ -158,14 +158,14 @@ class UpkeepModel(LeasedModel):
             found.append((jobs, at) if fresh else (0, None))
         return Pressure(bound, policy.importance, *found[0], *found[1])
 
-    def use(self) -> StoreUse:
+    def use(self, age: timedelta = SAMPLE_AGE) -> StoreUse:
         with self.tables.lock:
             ranks = tuple(
                 Rank(name, policy.importance, policy.when_full == "shed")
                 for name, policy in sorted(self.tables.policies.items())
             )
             now = self.clock()
-            if self.tables.measured is None or now - self.tables.measured[0] >= SAMPLE_AGE:
+            if self.tables.measured is None or now - self.tables.measured[0] >= age:
                 self.tables.measured = (now, _JOB_SIZE * len(self.tables.entries))
             return StoreUse(self.tables.measured[1], ranks=ranks)
 

@@ -23,6 +23,10 @@ begin
                         / least(v_space, 8192 * 300.0)) into v_share
           from job j tablesample system (least(100, 100 * 300 * 8192.0 / v_space));
     end if;
+    -- At most one is kept of each second.
+    delete from store_use s
+     where s.at > p_now - interval '1 second' and s.at < p_now
+       and exists (select 1 from store_use o where o.at < s.at and o.at > s.at - interval '1 second');
     insert into store_use (at, used, files) values (p_now, v_files * v_share, v_files)
         on conflict (at) do nothing;
     delete from store_use where at < p_now - interval '10 minutes' or at > p_now;
