@@ -61,7 +61,7 @@ def test_no_interleaving_loses_doubles_or_miscounts_a_job_at_length(first: int) 
 
 @pytest.mark.timeout(300)
 def test_late_commits_change_nothing_about_that(postgres: PostgresServer) -> None:
-    _on_postgres(postgres, (0, 1, 2, 3, 4))
+    _on_postgres(postgres, (0, 1, 2, 3, 4, 5))
 
 
 @pytest.mark.long
@@ -97,7 +97,8 @@ def test_the_same_seed_tells_the_same_story(tmp_path: Path) -> None:
 
 
 def test_the_simulation_meets_what_it_is_for(tmp_path: Path) -> None:
-    worlds = [simulate(seed, "model", tmp_path) for seed in range(80)]
+    # Ends that come after the lease was lost are few.
+    worlds = [simulate(seed, "model", tmp_path) for seed in (*range(80), 97, 120, 122, 145)]
 
     assert sum(world.kills for world in worlds) > 80
     assert sum(world.books.replies_lost for world in worlds) > 200
@@ -123,3 +124,12 @@ def test_the_simulation_meets_keys_that_order_jobs_and_limits_that_are_full(tmp_
     assert len(met) == 20
     assert sum(one["at the limit"] for one in met) > 20
     assert sum(one["keyed"] for one in met) > 100
+
+
+def test_the_simulation_meets_batches_that_end_in_each_way(tmp_path: Path) -> None:
+    worlds = [simulate(seed, "model", tmp_path) for seed in range(5, 90, 6)]
+
+    met = [world.batched.met for world in worlds if world.batched is not None]
+    assert len(met) == 15
+    for what, least in {"completed": 20, "dead": 5, "mourned": 10, "nested": 5}.items():
+        assert sum(one[what] for one in met) > least, what

@@ -17,6 +17,7 @@ from duly.stores.protocol import Clock, Store
 from duly.worker.attempt import Attempt
 from duly.worker.card import cards_of
 from duly.worker.options import Plan
+from tests.simulation.batched import Batched
 from tests.simulation.bounded import Bounded
 from tests.simulation.rich import Rich
 from tests.simulation.timeline import Timeline
@@ -94,6 +95,7 @@ class World:
         self.rich = Rich(self, self._producer, seed) if seed % 3 == 1 else None
         self.scheduled = self.rich is not None
         self.bounded = Bounded(self.store, self.draw, QUEUES) if seed % 3 == 2 else None
+        self.batched = Batched(self, self._producer, seed) if seed % 6 == 5 else None
 
     def run(self) -> None:
         """Chaos first, then calm until every job has come to its end."""
@@ -110,6 +112,8 @@ class World:
         if self.rich is not None:
             self._again_and_again("enqueue with keys", 3.0, self.rich.enqueue)
             self._again_and_again("pause or resume", 6.0, self.rich.operate)
+        if self.batched is not None:
+            self._again_and_again("batch", 4.0, self.batched.begin)
         timeline.after(CHAOS, "calm", self._calm)
         while not self._over():
             assert timeline.step(), "nothing happens any more"
@@ -322,7 +326,9 @@ class World:
     def _over(self) -> bool:
         if self.timeline.now < 1_000.0 + CHAOS or self._changes_seen != self.books.changes:
             return False
-        return not self._unfinished() and all(process.idle for process in self._awake())
+        if self._unfinished() or not all(process.idle for process in self._awake()):
+            return False
+        return self.batched is None or self.batched.over()
 
     def _unfinished(self) -> list[tuple[JobId, State]]:
         return [(id, row.state) for id, row in self._seen.items() if row.state not in FINAL]
@@ -330,6 +336,8 @@ class World:
     def _check(self) -> None:
         if self._changes_seen == self.books.changes:
             return
+        if self.batched is not None:
+            self.batched.meet_followers()
         self._changes_seen = self.books.changes
         ids = sorted(self.books.jobs)
         rows = self.store.inspection.lookup(ids)
@@ -341,6 +349,8 @@ class World:
                 rows = self.store.inspection.lookup(ids)
         if self.bounded is not None:
             self.bounded.check(rows)
+        if self.batched is not None:
+            self.batched.check(rows)
         leases = {beat.incarnation for beat in self.store.leases.beats()}
         for id, row in zip(ids, rows, strict=True):
             assert row is not None, f"job {id} is lost"
@@ -373,6 +383,8 @@ class World:
             self.rich.check_ends([*self._seen.values()])
         if self.bounded is not None:
             self.bounded.check_ends([*self._seen.values()])
+        if self.batched is not None:
+            self.batched.check_ends()
         for id, row in self._seen.items():
             attempts = self.store.inspection.attempts(id)
             done = row.run - (row.state is State.completed and row.run == 1)
