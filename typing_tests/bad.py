@@ -102,6 +102,8 @@ def later_option() -> None: ...
 
 jobs.queue("sync", max_running="20")  # type: ignore[arg-type] # pyright: ignore
 jobs.queue("sync", ordering="skip")  # type: ignore[arg-type] # pyright: ignore
+jobs.queue("sync", when_full="drop")  # type: ignore[arg-type] # pyright: ignore
+jobs.queue("sync", max_depth="9")  # type: ignore[arg-type] # pyright: ignore
 jobs.resource("stripe", breaker=True)  # type: ignore[arg-type] # pyright: ignore
 jobs.lock("import")  # type: ignore[call-arg] # pyright: ignore
 PerKey(1)  # type: ignore[call-arg] # pyright: ignore

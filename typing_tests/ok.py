@@ -22,8 +22,10 @@ from duly import (
     KeyReused,
     Lock,
     Outcome,
+    Paced,
     PerKey,
     Queue,
+    QueueFull,
     Resource,
     Retry,
     Skip,
@@ -322,3 +324,25 @@ async def scheduling() -> None:
     await jobs.aschedule("weekly", plain.draft(1), cron="@weekly", tz="UTC")
     assert_type(jobs.operate.pause_schedule("nightly", reason="INC-7"), bool)
     print([each.name for each in await jobs.inspect.aschedules()])
+
+
+# Full queues: a bound, what producers meet at it, and loops that wait.
+
+bounded = jobs.queue("bounded", max_depth=100_000, max_age="10m", when_full="slow", importance=10)
+assert_type(bounded, Queue)
+
+
+def fill(orders: list[Order]) -> timedelta | None:
+    for order in Paced(orders, plain):
+        assert_type(order, Order)
+    try:
+        assert_type(plain.using(strict=True).enqueue(1).over_limit, bool)
+    except QueueFull as full:
+        assert_type(full.queue, str)
+        return full.retry_after
+    return None
+
+
+async def afill(orders: AsyncIterator[Order]) -> None:
+    async for order in Paced(orders, plain_async):
+        assert_type(order, Order)

@@ -28,6 +28,12 @@ def client(tmp_path: Path) -> TestClient:
     async def reused() -> None:
         raise KeyReused("the key 'a' belongs to job 7, which was enqueued with other arguments", job_id=7)
 
+    @web.get("/full")
+    async def full() -> None:
+        news = jobs.queue("news", max_depth=1)
+        for _ in range(2):
+            await send.using(queue=news).aenqueue(order_id=7)
+
     @web.get("/away")
     async def away() -> None:
         raise StoreUnreachable("postgresql://secret@db: connection refused")
@@ -43,9 +49,11 @@ def test_an_enqueued_job_is_accepted_with_its_id_as_text(client: TestClient) -> 
 
 
 def test_errors_that_concern_the_client_are_problems(client: TestClient) -> None:
-    reused, away = client.get("/reused"), client.get("/away")
+    reused, away, full = (client.get(path) for path in ("/reused", "/away", "/full"))
 
     assert (reused.status_code, reused.headers["content-type"]) == (422, "application/problem+json")
     assert "belongs to job 7" in reused.json()["detail"]
     assert (away.status_code, away.headers["Retry-After"]) == (503, "5")
     assert "secret" not in away.text
+    assert (full.status_code, full.json()["title"]) == (503, "Too much waits already; try again")
+    assert 1 <= int(full.headers["Retry-After"]) <= 60
