@@ -34,15 +34,43 @@ class ReadableModel(UpkeepModel):
                 if entry.new.queue in worker.info.queues and not worker.draining
             ]
             head = self.tables.entries.get(self.tables.heads.get(entry.key, JobId(0))) if entry.key else None
+            limits = sorted(limit.name for limit in self.limits_of(entry))
             return JobFacts(
                 entry.record(),
+                ahead=self._ahead(entry),
                 serving=len(serving),
                 knowing=sum(entry.new.task in worker.info.tasks for worker in serving),
                 head=None if head is None else head.id,
                 head_state=None if head is None else head.state,
                 key_paused=entry.key in self.tables.paused_keys,
-                limits=tuple(sorted(limit.name for limit in self.limits_of(entry))),
+                before=sum(other.id < id for other in self._in_key(entry)),
+                limits=tuple(limits),
+                holders=self._holders(entry, limits),
             )
+
+    def _ahead(self, entry: Entry) -> int:
+        if entry.state is not State.ready:
+            return 0
+        lane = (entry.new.queue, entry.lane, entry.counters.lost > 0)
+        return sum(
+            other.state is State.ready
+            and (other.new.queue, other.lane, other.counters.lost > 0) == lane
+            and (other.priority, other.pos) < (entry.priority, entry.pos)
+            for other in self.tables.entries.values()
+        )
+
+    def _in_key(self, entry: Entry) -> list[Entry]:
+        if not entry.key:
+            return []
+        same = [other for other in self.tables.entries.values() if other.key == entry.key]
+        return [other for other in same if other.state not in FINAL or other.keeps_key]
+
+    def _holders(self, entry: Entry, limits: Sequence[str]) -> tuple[tuple[str, JobId], ...]:
+        queue = entry.new.queue
+        names = sorted([*limits, f"queue:{queue}", f"tenant:{queue}={entry.new.tenant}"])
+        ids = sorted(self.tables.entries)
+        held = {name: [id for id in ids if name in self.tables.entries[id].holds] for name in names}
+        return tuple((name, id) for name in names for id in held[name][:5])
 
     def outcomes(self, queue: str, since: datetime, least: int, share: float) -> Outcomes:
         with self.tables.lock:
