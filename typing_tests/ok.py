@@ -328,8 +328,8 @@ async def scheduling() -> None:
 
 # Full queues: a bound, what producers meet at it, and loops that wait.
 
-bounded = jobs.queue("bounded", max_depth=100_000, max_age="10m", when_full="slow", importance=10)
-assert_type(bounded, Queue)
+pressed = jobs.queue("pressed", max_depth=100_000, max_age="10m", when_full="slow", importance=10)
+assert_type(pressed, Queue)
 
 
 def fill(orders: list[Order]) -> timedelta | None:
