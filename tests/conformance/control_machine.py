@@ -1,4 +1,4 @@
-"""Random commands about ordering keys and limits: a store leads, the model follows, and says whether it was allowed to.
+"""Random commands about keys, limits and batches: a store leads, the model follows, and says whether it was allowed to.
 
 Which of the jobs that may start a claim gives first is compared by machine.py; here it is that it gives no other, and,
 when it is asked until it has no more, that it leaves none behind.
@@ -12,8 +12,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
+from duly.core.batch import ACCEPTING, CloseBatch, OpenBatch
 from duly.core.control import LimitPolicy, Ordering, Rate, TaskLimit
+from duly.core.filters import Filter
 from duly.core.job import ClaimedJob, ClaimRequest, Incarnation, JobId, NewJob, QueueClaim, WorkerInfo
 from duly.core.lifecycle import Event, State
 from duly.core.registration import QueuePolicy, Registration
@@ -47,6 +50,9 @@ JOBS = st.builds(
     ordering_key=st.none() | st.sampled_from("ab"),
 )
 ROUNDS = 60
+FOLLOWING = "follows a batch"
+THEN = NewJob("default", "free", b"{}", tags=(FOLLOWING,))
+ON_DEAD = NewJob("mail", "free", b"{}", tags=(FOLLOWING,))
 
 
 class ControlledStoreAgainstModel(RuleBasedStateMachine):
@@ -63,6 +69,8 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
         self.model = ModelStore(self.clock)
         self.jobs: dict[JobId, JobId] = {}
         """The model's number of each of the store's jobs."""
+        self.batches: dict[int, int] = {}
+        """The model's number of each of the store's batches."""
         self.workers: list[tuple[Incarnation, Incarnation]] = []
         self.running: dict[JobId, tuple[Incarnation, ClaimedJob]] = {}
         self.releases = 0
@@ -116,10 +124,34 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
         )
         self.workers.append((self.store.leases.register(info), self.model.register(info)))
 
+    @rule(nested=st.booleans(), number=NUMBERS)
+    def open_batch(self, nested: bool, number: int) -> None:
+        around = self._accepting(number) if nested else None
+        mine, theirs = (None, None) if around is None else (around, self.batches[around])
+        made = self.store.batches.apply(OpenBatch("all", (THEN,), (ON_DEAD,), mine))
+        self.batches[made] = self.model.batches.apply(OpenBatch("all", (THEN,), (ON_DEAD,), theirs))
+
+    @precondition(lambda self: self.batches)
+    @rule(number=NUMBERS)
+    def close_batch(self, number: int) -> None:
+        mine = sorted(self.batches)[number % len(self.batches)]
+        assert self.store.batches.apply(CloseBatch(mine)) == mine
+        self.model.batches.apply(CloseBatch(self.batches[mine]))
+
     @rule(
-        jobs=st.lists(JOBS, min_size=1, max_size=6), way=st.sampled_from(["call", "transaction", "in vain"])
+        jobs=st.lists(JOBS, min_size=1, max_size=6),
+        way=st.sampled_from(["call", "transaction", "in vain"]),
+        number=NUMBERS,
     )
-    def enqueue(self, jobs: list[NewJob], way: str) -> None:
+    def enqueue(self, jobs: list[NewJob], way: str, number: int) -> None:
+        mine = self._accepting(number)
+        theirs = jobs
+        if mine is not None:
+            # Every other one is counted.
+            jobs = [replace(job, batch=mine if at % 2 else None) for at, job in enumerate(jobs)]
+            theirs = [
+                replace(job, batch=self.batches[mine] if at % 2 else None) for at, job in enumerate(jobs)
+            ]
         if way == "call":
             stored = self.store.jobs.enqueue(jobs)
         else:
@@ -130,7 +162,7 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
                         raise ZeroDivisionError
             except ZeroDivisionError:
                 return
-        expected = self.model.enqueue(jobs)
+        expected = self.model.enqueue(theirs)
         self.jobs |= {mine.id: theirs.id for mine, theirs in zip(stored, expected, strict=True)}
 
     @rule(worker=NUMBERS, most=st.integers(1, 6), chain=st.integers(1, 3), suspects=st.booleans())
@@ -226,6 +258,27 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
         self._sweep()
 
     # How they are done
+
+    def _accepting(self, number: int) -> int | None:
+        """A batch that takes more, for the store and for the model."""
+        self._meet_followers()
+        states = self.model.tables.batches
+        found = [mine for mine, theirs in sorted(self.batches.items()) if states[theirs].state in ACCEPTING]
+        return found[number % len(found)] if found else None
+
+    def _meet_followers(self) -> None:
+        """What follows batches is the same on both sides, each job once; from now on it is one of the jobs."""
+        self.store.batches.finish()
+        page = self.store.inspection.page(Filter(tag=FOLLOWING), after=0, limit=10_000)
+        triggers = {f"batch:{theirs}": f"batch:{mine}" for mine, theirs in self.batches.items()}
+        entries = [one for one in self.model.tables.entries.values() if FOLLOWING in one.new.tags]
+        mine = {(row.trigger or "", row.queue): row.id for row in page.jobs}
+        theirs = {(triggers[one.new.trigger or ""], one.new.queue): one.id for one in entries}
+        assert len(mine) == len(page.jobs), "a batch was followed twice"
+        assert mine.keys() == theirs.keys(), (
+            f"followed {sorted(map(str, mine))}, not {sorted(map(str, theirs))}"
+        )
+        self.jobs |= {id: theirs[what] for what, id in mine.items()}
 
     def _worker(self, number: int) -> tuple[Incarnation, Incarnation]:
         return self.workers[number % len(self.workers)]
@@ -346,6 +399,15 @@ class ControlledStoreAgainstModel(RuleBasedStateMachine):
             if row.state is State.blocked:
                 names = {limit.name for limit in self.model.limits_of(entry)}
                 assert row.waits_for in names | ({"key"} if entry.key else set())
+
+    @invariant()
+    def batches_count_the_same(self) -> None:
+        self._meet_followers()
+        ids = sorted(self.batches)
+        for id, record in zip(ids, self.store.batches.lookup(ids), strict=True):
+            twin = self.model.tables.batches[self.batches[id]]
+            assert record is not None, f"batch {twin.id} is lost"
+            assert (record.state, record.counts) == (twin.state, twin.counts), f"batch {twin.id}"
 
     @invariant()
     def what_is_held_is_what_runs(self) -> None:
