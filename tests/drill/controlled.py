@@ -107,8 +107,15 @@ class Controlled:
         n = self._next()
         if queue == "quick":
             return n, controls.keyed_quick.draft(n, key)
-        tasks = (controls.keyed, controls.keyed_in_a_thread, controls.keyed_booked)
-        return n, self._dice.choices(tasks, weights=[5, 2, 1])[0].using(queue=queue).draft(n, key)
+        task = self._dice.choices(
+            (controls.keyed, controls.keyed_in_a_thread, controls.keyed_booked), weights=[5, 2, 1]
+        )[0].using(queue=queue)
+        match self._dice.randrange(12):
+            case 0:
+                task = task.using(delay="300ms")
+            case 1:
+                task = task.using(expires="1s")
+        return n, task.draft(n, key)
 
     def _store(self, drafts: list[tuple[int, Draft[Any]]], connection: Any) -> None:
         """Half of it in a transaction, and of those one in six rolled back."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from duly import Backoff, Breaker, Dead, Job, PerKey, UsageError
+from duly import Backoff, Breaker, Dead, Job, PerKey, Skip, Snooze, UsageError
 from duly.core.job import JobRecord
 from tests.drill import ledger
 from tests.drill.effects import BOOKED, MOURNED, THEN, begin, own_connection, write_effect
@@ -64,12 +64,16 @@ def healing_file() -> Path:
 
 
 def begun(job: Job, n: int) -> None:
-    """The first sign of life, and for some numbers a failure: one in eleven stumbles, one in 37 dies."""
+    """The first sign of life, and for some numbers an end: one in eleven stumbles, one in 37 dies, some are put off."""
     ledger.write(ledger.STARTED, n, int(job.id), job.attempt)
     if n % 11 == 3 and job.attempt == 1:
         raise Stumble
     if n % 37 == 5 and not healing_file().exists():
         raise Dead("not healed yet")
+    if n % 17 == 4 and int(time.time() * 4) % 2:
+        raise Snooze("50ms")
+    if n % 41 == 7:
+        raise Skip("not needed")
 
 
 async def lively(job: Job, n: int, ticks: int = TICKS) -> int:

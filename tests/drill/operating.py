@@ -1,4 +1,4 @@
-"""The person beside the drill: cancels, redrives and resumes keys now and then, and heals the handlers at the end.
+"""The person beside the drill: cancels, redrives, pauses and bounds now and then, and heals the handlers at the end.
 
 Acts through the store, as the command line does. What the store refuses while it is restarted is tried again later.
 """
@@ -7,6 +7,7 @@ import random
 import threading
 from collections import Counter
 from contextlib import suppress
+from datetime import timedelta
 
 from duly.core.filters import Filter
 from duly.core.lifecycle import State
@@ -15,7 +16,8 @@ from duly.stores.protocol import Store
 from tests.drill import controls
 
 BY = "the drill"
-PAUSE = 0.5
+PAUSE = 0.4
+MOMENT = timedelta(seconds=1)
 
 
 class Operator:
@@ -44,7 +46,15 @@ class Operator:
             self._resume()
 
     def _run(self) -> None:
-        acts = [self._cancel, self._cancel, self._redrive, self._resume]
+        acts = [
+            self._cancel,
+            self._cancel,
+            self._redrive,
+            self._resume,
+            self._narrow,
+            self._block,
+            self._pause,
+        ]
         while not self._ended.wait(PAUSE * self._dice.expovariate(1)):
             with suppress(Transient):
                 self._dice.choice(acts)()
@@ -64,6 +74,27 @@ class Operator:
         if page.jobs:
             moved = self._store.operator.redrive([job.id for job in page.jobs], BY, "try again")
             self.done["redriven"] += len(moved)
+
+    def _narrow(self) -> None:
+        """A lower cap for a moment, or nothing at all."""
+        if self._dice.random() < 0.5:
+            self._store.control.hold("resource:api", MOMENT, BY, "slow down")
+        else:
+            target = self._dice.choice(["resource:api", "queue:capped", "tenant:turns"])
+            made = self._store.control.override(target, "limit", {"max_running": 1}, MOMENT, BY, "slow down")
+            if self._dice.random() < 0.5:
+                self._store.control.lift(made.id, BY, "enough")
+        self.done["narrowed"] += 1
+
+    def _block(self) -> None:
+        value = {"where": f"args.customer = {self._dice.randrange(controls.CUSTOMERS)}"}
+        self._store.control.override("queue:capped", "block", value, MOMENT, BY, "not these")
+        self.done["blocked"] += 1
+
+    def _pause(self) -> None:
+        target = self._dice.choice(["queue:turns", "queue:waiting", "queue:quick", "task:call", "task:keyed"])
+        self._store.operator.pause(target, MOMENT, BY, "a moment")
+        self.done["paused"] += 1
 
     def _resume(self) -> None:
         for key in self._store.control.keys("pausing", most=1000):
