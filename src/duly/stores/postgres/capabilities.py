@@ -136,6 +136,8 @@ CAPABILITIES: Final = Capabilities(
         "lookup_jobs",
         "make_override",
         "measure_use",
+        "mind_words",
+        "next_word",
         "note_act",
         "observe",
         "observe_calls",

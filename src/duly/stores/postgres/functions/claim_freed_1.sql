@@ -24,7 +24,13 @@ declare
 begin
     with told as (
         delete from released where ctid = any(array(
-            select r.ctid from released r where r.due <= p_now order by r.due, r.number limit 200 for update skip locked))
+            select r.ctid from released r
+             where r.due = '-infinity' and r.number > coalesce((select s.position from sweep s where s.name = 'words'), 0)
+             order by r.due, r.number limit 200 for update skip locked)
+            || array(
+            select r.ctid from released r
+             where r.due > coalesce((select s.last_at from sweep s where s.name = 'words'), '-infinity') and r.due <= p_now
+             order by r.due, r.number limit 200 for update skip locked))
         returning kind, key
     )
     select array_agg(distinct t.key) filter (where t.kind = 1), array_agg(distinct t.key) filter (where t.kind = 2),

@@ -117,7 +117,14 @@ begin
         return;
     end if;
     select array_agg(p.target), array_agg(p.key) filter (where p.target like 'task:%'),
-           (select r.due from released r order by r.due limit 1)
+           -- As next_word_1.
+           coalesce(
+               (select r.due from released r
+                 where r.due = '-infinity' and r.number > coalesce((select s.position from sweep s where s.name = 'words'), 0)
+                 order by r.due, r.number limit 1),
+               (select r.due from released r
+                 where r.due > coalesce((select s.last_at from sweep s where s.name = 'words'), '-infinity')
+                 order by r.due, r.number limit 1))
       into v_paused, v_paused_tasks, v_due
       from pause p where p.until is null or p.until > v_now;
     -- From here on a plain queue meets as few expressions as can be: each costs as much as reading a row.
@@ -139,7 +146,7 @@ begin
             v_wanted := v_wanted - 1;
             p_caps[v_row.place] := p_caps[v_row.place] - 1;
         end loop;
-        v_due := coalesce((select r.due from released r order by r.due limit 1), 'infinity');
+        v_due := coalesce(next_word_1(), 'infinity');
         v_tries := coalesce(v_tries, 0) + 1;
         exit when v_tries = 10;
     end loop;
@@ -376,7 +383,7 @@ begin
     if v_due is not null or cardinality(p_unparked) > 0 then
         v_row := row('now', null, null, null, null, null, null, null, null, v_now, null, null, null, null, null, null, null, null);
         if v_wanted > 0 then
-            v_due := case when v_set_aside >= 2000 then '-infinity' else (select r.due from released r order by r.due limit 1) end;
+            v_due := case when v_set_aside >= 2000 then '-infinity' else next_word_1() end;
             v_row.timeout := case when v_due <= v_now then '0' else v_due - v_now end;
         end if;
         return next v_row;

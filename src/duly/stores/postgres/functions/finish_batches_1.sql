@@ -18,7 +18,10 @@ begin
     perform require_read_committed_1();
     -- Before anything is looked at: what is left after this is left for a reason.
     delete from released where ctid = any(array(
-        select r.ctid from released r where r.due = '-infinity' and r.kind = 3 limit 1000 for update skip locked));
+        select r.ctid from released r
+         where r.due = '-infinity' and r.number > coalesce((select s.position from sweep s where s.name = 'words'), 0)
+           and r.kind = 3
+         limit 1000 for update skip locked));
     -- Each round may have changed the batches around those of the one before.
     loop
         v_changed := array(

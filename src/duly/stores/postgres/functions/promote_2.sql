@@ -56,7 +56,10 @@ begin
     end if;
     if taken < p_most then
         select s.run_at into v_next from scheduled s where s.run_at > v_now order by s.run_at limit 1;
-        v_timer := (select r.due from released r where r.due > '-infinity' order by r.due limit 1);
+        v_timer := (
+            select r.due from released r
+             where r.due > coalesce((select s.last_at from sweep s where s.name = 'words'), '-infinity')
+             order by r.due, r.number limit 1);
         if v_timer <= v_now then
             -- Somebody who waits may go on: whoever claims next looks after it.
             perform ring_1();

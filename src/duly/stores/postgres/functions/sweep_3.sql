@@ -1,7 +1,8 @@
 -- What some worker must do from time to time, by one worker at a time: claims without a worker and attempts past their
 -- deadline go back as lost; expired waiting jobs become skipped; jobs of tasks that nobody knows die; jobs of resumed tasks
 -- become ready; what full queues hold too much of is shed; jobs under the previous release's keys of names move; keys and wishes that were left are removed, follow-ups
--- that are owed enqueued; what waits behind a key or a limit that no longer holds it back goes on; a sample for the rates and of the bytes in use
+-- that are owed enqueued; what waits behind a key or a limit that no longer holds it back goes on, and
+-- what was told of it late is told again; a sample for the rates and of the bytes in use
 -- and a reading of the load are kept.
 -- Lock: advisory try-lock, then those of the parts. Index: see the parts. Differs: none.
 create function {schema}.sweep_3(p_unknown_after float8, p_poison int, p_grace float8, p_now timestamptz)
@@ -33,6 +34,7 @@ begin
         select w.id from wish w
          where coalesce((select true from finished f where f.id = w.id), (select true from dead d where d.id = w.id))
          limit 1000 for update skip locked));
+    perform mind_words_1(v_now);
     perform pay_owed_1(v_now);
     perform heal_keys_1(v_now);
     perform heal_limits_1(v_now);

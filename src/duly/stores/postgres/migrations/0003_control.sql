@@ -257,6 +257,8 @@ create table {schema}.batch_done (
 -- include: functions/policy_of_1.sql
 -- include: functions/limit_terms_1.sql
 -- include: functions/let_go_1.sql
+-- include: functions/next_word_1.sql
+-- include: functions/mind_words_1.sql
 -- include: functions/finish_waiting_3.sql
 -- include: functions/insert_jobs_1.sql
 -- include: functions/store_jobs_2.sql
