@@ -11,7 +11,8 @@ begin
         insert into hold (key, id, incarnation)
         select p_key, c.id, p_incarnation from claimed c
          where c.incarnation = p_incarnation and c.queue = p_lane and c.claimed_at = p_now and c.extras & 256 <> 0
-           and not exists (select 1 from hold h where h.key = p_key and h.id = c.id and h.incarnation = p_incarnation)
+           -- Not by EXISTS, which the planner may answer from the whole of the table.
+           and (select true from hold h where h.key = p_key and h.id = c.id and h.incarnation = p_incarnation) is null
             on conflict (key, id) do update set incarnation = excluded.incarnation, until = null;
     end if;
     if v_open.pace is not null then

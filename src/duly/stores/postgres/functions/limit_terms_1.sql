@@ -1,6 +1,7 @@
 -- What bounds these limits, and how they stand. free is NULL where nothing bounds their number; closed_until is set while
 -- nothing starts at all. An override on the instance goes before one on a tenant's plan, that before one on the policy, all of
 -- them before what is declared; a plan takes the place of a queue's policy.
+-- Holders are counted of limits that have a cap; with p_all of all, with NULL of the others only whether there is one.
 -- Lock: none. Index: limit_state_pkey, limit_policy_pkey, tenant_pkey, override_key, hold_pkey. Differs: none.
 create function {schema}.limit_terms_1(p_keys bigint[], p_names text[], p_policies bigint[], p_all boolean, p_now timestamptz)
 returns table (
@@ -58,7 +59,9 @@ begin
         select case when u.name like 'lock:%' then 1 when b.state = 'half-open' then least(1, v.most) else v.most end as most
         offset 0) f
      cross join lateral (
-        select count(*) as held from hold h
-         where (p_all or f.most is not null) and h.key = u.key and (h.until is null or h.until > p_now) offset 0) h;
+        select count(*) as held from (
+            select 1 from hold h
+             where (p_all is distinct from false or f.most is not null) and h.key = u.key and (h.until is null or h.until > p_now)
+             limit case when p_all is null and f.most is null then 1 end) h) h;
 end
 $$;

@@ -10,6 +10,7 @@ declare
     v_served int[];
     v_idle boolean[];
     v_keys bigint[];
+    v_names text[];
     v_counts int[];
 begin
     with started as materialized (
@@ -20,13 +21,14 @@ begin
            and j.tenant_key is not null
     ), fresh as materialized (
         select s.* from started s
-         where not exists (select 1 from hold h where h.key = s.key and h.id = s.id and h.incarnation = p_incarnation)
+         -- Not by EXISTS, which the planner may answer from the whole of the table, here and below.
+         where (select true from hold h where h.key = s.key and h.id = s.id and h.incarnation = p_incarnation) is null
     ), held as (
         insert into hold (key, id, incarnation) select f.key, f.id, p_incarnation from fresh f
             on conflict (key, id) do update set incarnation = excluded.incarnation, until = null
     ), counted as (
         select f.tenant_key, f.key, count(*)::int as served,
-               not exists (select 1 from hold h where h.key = f.key and (h.until is null or h.until > p_now)) as idle
+               (select true from hold h where h.key = f.key and (h.until is null or h.until > p_now) limit 1) is null as idle
           from fresh f group by f.tenant_key, f.key
     )
     select array_agg(coalesce(c.served, 0) order by t.place), array_agg(coalesce(c.idle, false) order by t.place),
@@ -36,12 +38,24 @@ begin
     if 0 = any(p_tenants) then
         v_served[array_position(p_tenants, 0)] := p_started - (select coalesce(sum(s), 0) from unnest(v_served) s);
     end if;
-    update limit_state s set tat = greatest(s.tat, p_now) + u.served * t.pace * interval '1 second'
-      from unnest(v_keys, v_counts) as u (key, served)
-     cross join lateral limit_terms_1(array[u.key], array[(select x.name from limit_state x where x.key = u.key)],
-                                      array[key_of_1('tenant:' || p_queue)], false, p_now) t
-     where s.key = u.key and t.pace is not null;
-    perform time_lane_1(s.key, p_now) from limit_state s where s.key = any(v_keys);
+    -- Those that are bounded have a state.
+    select array_agg(s.key), array_agg(s.name), array_agg(u.served) into v_keys, v_names, v_counts
+      from unnest(v_keys, v_counts) as u (key, served) cross join lateral (
+        select s.key, s.name from limit_state s where s.key = u.key offset 0) s;
+    if v_keys is not null then
+        with paced as materialized (
+            select t.key, v_counts[array_position(v_keys, t.key)] as served, t.pace, s.tid
+              from limit_terms_1(v_keys, v_names, array_fill(key_of_1('tenant:' || p_queue), array[cardinality(v_keys)]), false,
+                                 p_now) t
+             cross join lateral (select s.ctid as tid from limit_state s where s.key = t.key offset 0) s
+             where t.pace is not null or t.closed_until is not null
+        ), started as (
+            update limit_state s set tat = greatest(s.tat, p_now) + p.served * p.pace * interval '1 second'
+              from paced p where s.ctid = p.tid and p.pace is not null
+        )
+        select array_agg(p.key) into v_keys from paced p;
+        perform time_lane_1(u.key, p_now) from unnest(v_keys) as u (key);
+    end if;
     spent := 0;
     for v_place in 1 .. cardinality(p_tenants) loop
         continue when v_served[v_place] = 0;

@@ -80,7 +80,7 @@ begin
                                                           / u.pace + 1e-6)::int) end as room,
                    sum(case when u.tenant = 0 then 1 else u.weight end) over () as weights
               from (select t.*, v_seen[x.place] as tenant, x.place
-                      from limit_terms_1(v_keys, v_names, array_fill(v_policy, array[coalesce(cardinality(v_keys), 0)]), true,
+                      from limit_terms_1(v_keys, v_names, array_fill(v_policy, array[coalesce(cardinality(v_keys), 0)]), null,
                                          p_now) t
                      cross join lateral (select array_position(v_keys, t.key) as place) x) u
              order by u.place
