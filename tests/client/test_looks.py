@@ -29,6 +29,8 @@ class Store:
         self.asked: list[dict[str, int]] = []
         self.heard: list[dict[str, int]] = []
         self.away = False
+        self.takes = 0.0
+        self.clock = Clock()
 
     def turned_away(self, refused: Mapping[str, int]) -> None:
         if self.away:
@@ -37,6 +39,7 @@ class Store:
 
     def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
         self.asked.append(dict(queues))
+        self.clock.now += self.takes
         return dict.fromkeys(queues, self.fill)
 
 
@@ -44,7 +47,8 @@ class Producer:
     """Brings jobs as an enqueue does."""
 
     def __init__(self, when_full: WhenFull = "reject", max_depth: int = 10) -> None:
-        self.store, self.clock, self.told = Store(), Clock(), list[Happening]()
+        self.store, self.told = Store(), list[Happening]()
+        self.clock = self.store.clock
         registry = Registry()
         registry.add_queue(Queue("mail", bound=Bound(max_depth, None, when_full), importance=50))
         registry.add_queue(Queue("news", bound=Bound(max_depth, None, when_full)))
@@ -73,6 +77,23 @@ def test_the_store_is_asked_once_a_second_however_much_comes() -> None:
         producer.clock.now += 0.02
 
     assert len(producer.store.asked) == 2
+
+
+def test_where_counting_takes_long_the_store_is_asked_less_often() -> None:
+    producer = Producer(max_depth=10**7)
+    producer.brings(1)
+    producer.clock.now += 1
+    producer.store.takes = 0.2
+    producer.brings(1)
+
+    for _ in range(39):
+        producer.clock.now += 0.1
+        producer.brings(1)
+    asked = len(producer.store.asked)
+    producer.clock.now += 0.2
+    producer.brings(1)
+
+    assert (asked, len(producer.store.asked)) == (2, 3)
 
 
 def test_one_question_is_about_all_queues_in_use() -> None:

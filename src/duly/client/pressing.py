@@ -5,11 +5,14 @@ Decides whether an enqueue is refused, waits first, or is stored above the bound
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
 
 _AGE: Final = SAMPLE_AGE.total_seconds()
 _SHARE: Final = 20
-"""Looks at a full queue cost a producer at most one part in so many of its time."""
+"""Looks cost a producer at most one part in so many of its time: a million jobs are not counted in a moment."""
 _PATIENCE: Final = 0.1
 """Seconds: a caller's transaction holds locks, and waits no longer for a look."""
 _SHORTEST_REST: Final = 0.02
@@ -122,6 +125,7 @@ class Pressing:
         self._looking = threading.Lock()
         self._looked_at = -_AGE
         self._look_every = _AGE
+        self._counted_at = -_AGE
         self._cost = 0.0
         self._told = _Told(tell, clock)
         self._refused: dict[str, int] = {}
@@ -177,7 +181,7 @@ class Pressing:
             wanted = {queue: more for queue, more in wanted.items() if more > self._admitted.get(queue, 0)}
         # A store that keeps its count for all producers knows nothing newer.
         over = [one.queue for one in self._over(wanted) if one.queue in self._samples]
-        if not over or self._clock() - self._looked_at < _SHARE * self._cost:
+        if not over or self._clock() - self._counted_at < _SHARE * self._cost:
             return False
         return any(self._samples[queue].fill.at is None for queue in over)
 
@@ -186,18 +190,29 @@ class Pressing:
         new = [queue for queue in wanted if queue in self._bounds and queue not in self._samples]
         if not self._looking.acquire(blocking=bool(new)):
             return
-        began = self._clock()
+        every = max(_AGE, _SHARE * self._cost)
         try:
             if self.on_look is not None:
-                self._look_every = max(min(self.on_look(), _AGE), _SHARE * self._cost)
-            asked = {queue: self._bounds[queue].count_to for queue in {*self._samples, *new}}
+                # A store that fills fast is looked at more often than queues are counted.
+                every = min(every, self.on_look())
+            if new or self._clock() - self._counted_at >= _SHARE * self._cost:
+                self._count(new)
+                every = every if self.on_look is not None else max(every, _SHARE * self._cost)
+        finally:
+            self._looked_at = self._clock()
+            self._look_every = every
+            self._looking.release()
+
+    def _count(self, new: list[str]) -> None:
+        asked = {queue: self._bounds[queue].count_to for queue in {*self._samples, *new}}
+        began = self._clock()
+        try:
             if asked:
                 self._keep(self._store().fills(asked), began)
         finally:
-            self._looked_at = self._clock()
+            self._counted_at = self._clock()
             # The first look may have opened the store.
-            self._cost = 0.0 if new else self._looked_at - began
-            self._looking.release()
+            self._cost = 0.0 if new else self._counted_at - began
 
     def judge(self, wanted: Mapping[str, int], *, strict: frozenset[str], joined: bool) -> Verdict:
         """What becomes of so many jobs for these queues, which count from now on. QueueFull when they are refused.
@@ -361,7 +376,7 @@ async def apress(client: Client, jobs: Iterable[NewJob], strict: frozenset[str],
     pressing, wanted = client.pressing, counted(jobs)
     if pressing.wants_look(wanted):
         if joined:
-            await client.acall(_look_beside, client, wanted)
+            await _alook_beside(client, wanted)
         else:
             await client.acall(pressing.look, wanted)
     try:
@@ -387,14 +402,22 @@ def counted(jobs: Iterable[NewJob]) -> dict[str, int]:
 
 def _look_beside(client: Client, wanted: Mapping[str, int]) -> None:
     """A look on a thread of the client: the caller's transaction may be what it waits for, and must not wait for it."""
+    with suppress(NotYet, DulyError, Transient, DataFault):
+        # What is wrong with the store, the enqueue itself meets.
+        _beside(client, wanted).result(_PATIENCE)
+
+
+async def _alook_beside(client: Client, wanted: Mapping[str, int]) -> None:
+    await asyncio.wait([asyncio.wrap_future(_beside(client, wanted))], timeout=_PATIENCE)
+
+
+def _beside(client: Client, wanted: Mapping[str, int]) -> Future[None]:
+    # Opened here, as the enqueue itself would: a first look that opens it would keep the enqueue waiting.
+    with suppress(DulyError, Transient, DataFault):
+        _ = client.store
     future = client.beside_caller(client.pressing.look, wanted)
-    try:
-        future.result(_PATIENCE)
-    except NotYet:
-        return
-    except Exception:
-        # The enqueue itself meets what is wrong with the store.
-        return
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return future
 
 
 def _over(queue: str, why: str, bound: Bound, fill: Fill, more: int) -> Over:
