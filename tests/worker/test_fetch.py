@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from duly.client.queue import Queue
 from duly.core.decide import completed
 from duly.core.job import ClaimRequest
 from duly.worker.attempt import Attempt
@@ -135,6 +136,19 @@ def test_tiny_jobs_are_fetched_ahead_of_the_slots() -> None:
 
     assert request is not None
     assert 100 <= request.most <= 510
+
+
+def test_few_tiny_jobs_are_fetched_ahead_where_tenants_take_turns() -> None:
+    fetch = Fetch(
+        a_plan(queues={"default": None}), cards(an_app()), 1.0, {"default": Queue("default", fair=True)}
+    )
+    for turn in range(40):
+        finish(fetch, claim(fetch, "on_loop", 10), 0.001, now=turn * 0.01)
+
+    request = fetch.request(1.0, riding=False)
+
+    assert request is not None
+    assert 10 < request.most <= 60
 
 
 def test_long_jobs_are_never_fetched_ahead() -> None:

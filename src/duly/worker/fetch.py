@@ -25,6 +25,8 @@ _PASSING_PAUSE: Final = 1.0
 _LONGEST_PASSING_PAUSE: Final = 30.0
 # Prefetched jobs must start well before "unstarted" sends them back.
 _AHEAD: Final = 0.5
+# Where tenants take turns, one that comes now waits behind all that was fetched for the others.
+_AHEAD_IN_TURN: Final = 0.04
 
 
 class QueueState:
@@ -106,7 +108,8 @@ class QueueState:
             self.window_from, self.window_count = now, 0
         elif (slow < _TINY_SHARE) == (self.ahead > 0):
             return
-        self.ahead = min(PREFETCH, int(self.rate * _AHEAD)) if slow < _TINY_SHARE else 0
+        ahead = _AHEAD_IN_TURN if self.fair else _AHEAD
+        self.ahead = min(PREFETCH, int(self.rate * ahead)) if slow < _TINY_SHARE else 0
 
     def slots_and_ahead(self, sizes: Mapping[int, int]) -> int:
         return sum(sizes[kind] for kind, count in self.kinds.items() if count) + self.ahead
