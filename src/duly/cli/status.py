@@ -127,7 +127,8 @@ def _noted(queue: QueueStatus) -> str:
     filled = (
         "" if bound is None or bound.max_depth is None else f"{share_text(bound, queue.counts.ready)} full"
     )
-    return ", ".join(part for part in (paused, filled) if part)
+    late = "" if queue.late is None else "late"
+    return ", ".join(part for part in (paused, late, filled) if part)
 
 
 def _counted(counts: QueueCount, state: str) -> str:
@@ -144,6 +145,8 @@ def sentences(found: Status) -> Iterable[str]:
             text.append(f"{queue.counts.queue}: {queue.health}")
         if queue.pressed is not None:
             text.append(f"{queue.counts.queue}: {queue.pressed}")
+        if queue.late is not None:
+            text.append(f"{queue.counts.queue}: {queue.late}")
         if queue.counts.dead:
             name = queue.counts.queue
             text.append(

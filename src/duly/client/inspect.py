@@ -27,6 +27,7 @@ from duly.core.defaults import QUEUE
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
+from duly.core.lateness import late_text
 from duly.core.pressure import drain_time, health
 from duly.core.registration import ScheduleRecord
 from duly.core.share import DatabaseLoad
@@ -56,6 +57,8 @@ class QueueStatus(msgspec.Struct, frozen=True):
     """How much it may hold, and what it has refused and shed within the hour."""
     pressed: str | None = None
     """The same in words, where it is full or nearly so, or has turned jobs away."""
+    late: str | None = None
+    """In words, where its oldest ready job has waited longer than its `wait_target`."""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -297,7 +300,12 @@ class Inspect(ControlReads):
         """As stored; of the queues that this App declares, as it says."""
         here = self._client.registry.queues
         return {
-            name: replace(found, bound=here[name].bound, importance=here[name].importance)
+            name: replace(
+                found,
+                bound=here[name].bound,
+                importance=here[name].importance,
+                wait_target=here[name].wait_target,
+            )
             if name in here
             else found
             for name, found in self._client.store.pressing.pressures(names).items()
@@ -328,4 +336,5 @@ def _queue_status(
         ),
         pressure=pressure,
         pressed=pressure_text(pressure, count.ready, count.oldest_ready, now),
+        late=late_text(pressure.wait_target, count.oldest_ready),
     )

@@ -82,6 +82,7 @@ def of_queue(client: Client, status: QueueStatus) -> Why:
         limits=[one for one in known if one.max_running is not None or one.rate is not None],
         overrides=[one for one in control.overrides() if one.target == target],
         pressed=status.pressed,
+        late=status.late,
     )
 
 

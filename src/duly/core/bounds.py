@@ -65,6 +65,8 @@ class Pressure(Struct, frozen=True):
 
     bound: Bound | None = None
     importance: int = IMPORTANCE
+    wait_target: timedelta | None = None
+    """How soon its jobs should start."""
     refused: int = 0
     """Jobs that producers were refused, by its own bound or the store's."""
     refused_at: datetime | None = None

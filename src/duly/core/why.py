@@ -84,7 +84,8 @@ class Reason(Struct, frozen=True):
 
     kind: str
     """due, queue paused, task paused, no worker, task unknown, key, key paused, block, limit, rate, held, breaker,
-    suspect, cancel, place, guard, free, running, ended or batch; of what is no job state, numbers, dead or health."""
+    suspect, cancel, place, guard, free, running, ended or batch; of what is no job also state, numbers, full, late, dead
+    or health."""
     text: str
     change: str | None = None
     """A command; None where only time or other jobs change it."""

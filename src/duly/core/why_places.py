@@ -33,8 +33,9 @@ def why_queue(
     limits: Sequence[LimitRecord],
     overrides: Sequence[Override],
     pressed: str | None = None,
+    late: str | None = None,
 ) -> Why:
-    """`counts`, `health` and `pressed` are the read model's words for it."""
+    """`counts`, `health`, `pressed` and `late` are the read model's words for it."""
     reasons = [Reason("numbers", counts)]
     reasons += [stop_reason(stop, now) for stop in stops]
     for limit in limits:
@@ -42,6 +43,8 @@ def why_queue(
     reasons += [block_reason(one, now) for one in overrides if one.kind == "block"]
     if pressed is not None:
         reasons.append(Reason("full", pressed))
+    if late is not None:
+        reasons.append(Reason("late", late))
     reasons.append(Reason("health", health))
     return Why(f"queue {queue}", f"queue {queue}", tuple(reasons))
 

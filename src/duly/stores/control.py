@@ -21,6 +21,7 @@ from duly.core.control import (
     TenantPlan,
 )
 from duly.core.job import Token
+from duly.core.lateness import Crossing
 
 
 class ControlStore(Protocol):
@@ -84,6 +85,10 @@ class PressingStore(Protocol):
     def pressures(self, queues: Sequence[str]) -> dict[str, Pressure]:
         """Of each of these what is declared, and how many jobs were refused and shed: counted anew after an hour
         without any, and nothing once the last one is an hour ago."""
+
+    def crossings(self) -> list[Crossing]:
+        """Queues that have become late since anybody asked, or are in time again: each crossing of a `wait_target` is
+        told once, to whoever asks first after it. A queue is looked at once a second at most, by its lanes' heads."""
 
     def use(self, age: timedelta = SAMPLE_AGE) -> StoreUse | None:
         """What the store takes, and the queues by importance, at most so old; None while another caller measures for

@@ -3,10 +3,12 @@
 Plain data: knows neither who emits them nor who listens.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar, Literal
 
 from msgspec import Struct
+
+from duly.core.durations import format_duration
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -330,6 +332,32 @@ class QueueGoesOn(Happening, frozen=True):
 
     def sentence(self) -> str:
         return f"queue {self.queue} goes on: the job that tried has completed"
+
+
+class QueueLate(Happening, frozen=True):
+    """Once for each time that it becomes so."""
+
+    level: ClassVar[Level] = "warning"
+    queue: str
+    wait_target: timedelta
+    oldest: timedelta
+    """How long the job that is ready longest has waited."""
+
+    def sentence(self) -> str:
+        waited = format_duration(timedelta(seconds=round(self.oldest.total_seconds())))
+        return (
+            f"queue {self.queue} is late: its oldest ready job has waited {waited}, above "
+            f"wait_target={format_duration(self.wait_target)}. Look: duly why {self.queue}"
+        )
+
+
+class QueueInTime(Happening, frozen=True):
+    """After it was late."""
+
+    queue: str
+
+    def sentence(self) -> str:
+        return f"queue {self.queue} is in time again"
 
 
 class DeadLettersExpire(Happening, frozen=True):

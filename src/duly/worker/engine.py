@@ -28,6 +28,7 @@ from duly.worker.floor import Floor, Group
 from duly.worker.heartbeat import Fence
 from duly.worker.idle import IdleCheck
 from duly.worker.isolated import IsolatedGroup, Isolation
+from duly.worker.lateness import Lateness
 from duly.worker.loops import LoopGroup
 from duly.worker.messages import Prepare
 from duly.worker.operations import Operations
@@ -252,6 +253,7 @@ class Engine:
                 upkeep, plan.poison, plan.lateness(), _SWEEP_EVERY, self._swept, hub, self._budget(app, hub)
             ),
             Parked(upkeep, self.fetch.cards, _PARKED_EVERY, self._parked),
+            Lateness(self.store.pressing, hub),
             Retention(upkeep, app.queues, plan.keep, plan.keep_dead),
             Announce(upkeep, app.queues, plan.keep_dead, hub),
             Operations(self.store),

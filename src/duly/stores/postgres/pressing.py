@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from duly.core.bounds import SAMPLE_AGE, Fill, Pressure, bound_of
 from duly.core.budget import Rank, StoreUse
 from duly.core.defaults import IMPORTANCE
+from duly.core.lateness import Crossing
 from duly.stores.postgres.columns import queue_key, seconds, utc
 from duly.stores.postgres.database import Database
 
@@ -43,13 +44,26 @@ class PostgresPressing:
             name: Pressure(
                 bound_of(depth, None if age is None else timedelta(seconds=age), when_full),
                 IMPORTANCE if importance is None else importance,
+                None if target is None else timedelta(seconds=target),
                 refused or 0,
                 None if refused_at is None else utc(refused_at),
                 shed or 0,
                 None if shed_at is None else utc(shed_at),
             )
-            for name, depth, age, when_full, importance, refused, refused_at, shed, shed_at in rows
+            for name, depth, age, when_full, importance, target, refused, refused_at, shed, shed_at in rows
         }
+
+    def crossings(self) -> list[Crossing]:
+        rows = self._database.call("read_crossings", {"now": self._database.now()})
+        return [
+            Crossing(
+                queue,
+                late,
+                None if target is None else timedelta(seconds=target),
+                None if oldest is None else timedelta(seconds=max(oldest, 0.0)),
+            )
+            for queue, late, target, oldest in rows
+        ]
 
     def use(self, age: timedelta = SAMPLE_AGE) -> StoreUse | None:
         rows = self._database.call("read_use", {"age": seconds(age), "now": self._database.now()})

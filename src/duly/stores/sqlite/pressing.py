@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from duly.core.bounds import SAMPLE_AGE, TURNED_AWAY, Fill, Pressure, bound_of
 from duly.core.budget import Rank, StoreUse
 from duly.core.defaults import IMPORTANCE
+from duly.core.lateness import Crossing
 from duly.core.lifecycle import State
 from duly.core.pressure import QUEUE_FULL
 from duly.stores.sqlite import sampling
@@ -52,6 +53,28 @@ class SQLitePressing:
     def pressures(self, queues: Sequence[str]) -> dict[str, Pressure]:
         with self._database.read(snapshot=True) as session:
             return {name: _pressure(session, name) for name in queues}
+
+    def crossings(self) -> list[Crossing]:
+        with self._database.read(snapshot=True) as session:
+            now = session.now
+            seen = [
+                (name, target, since, session.value("select_oldest_head", queue=key))
+                for name, key, target, since in session.rows("select_targets")
+            ]
+        crossed = []
+        for name, target, since, oldest in seen:
+            late = target is not None and oldest is not None and oldest < now - target
+            if late != (since is not None):
+                waited = None if oldest is None else max(now - oldest, 0) * MICROSECOND
+                crossed.append(Crossing(name, late, None if target is None else target * MICROSECOND, waited))
+        if not crossed:
+            return []
+        with self._database.write() as session:
+            return [
+                one
+                for one in crossed
+                if session.run("update_late", name=one.queue, since=now if one.late else None)
+            ]
 
     def use(self, age: timedelta = SAMPLE_AGE) -> StoreUse:
         now = self._database.now()
@@ -100,10 +123,11 @@ def _pressure(session: Session, name: str) -> Pressure:
     row = session.row(
         "select_pressure", name=name, queue=lane_of(name, False), since=session.now - span(TURNED_AWAY)
     )
-    depth, age, when_full, importance, refused, refused_at, shed, shed_at = row or (None,) * 8
+    depth, age, when_full, importance, target, refused, refused_at, shed, shed_at = row or (None,) * 9
     return Pressure(
         bound_of(depth, None if age is None else age * MICROSECOND, when_full),
         IMPORTANCE if importance is None else importance,
+        None if target is None else target * MICROSECOND,
         refused or 0,
         None if refused_at is None else from_micros(refused_at),
         shed or 0,

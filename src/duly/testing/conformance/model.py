@@ -224,6 +224,8 @@ class Tables:
     turned_away: dict[tuple[str, str], tuple[int, datetime]] = field(default_factory=dict)
     """Jobs by (queue, "refused" or "shed"), and when the last was."""
     uses: list[tuple[datetime, StoreUse]] = field(default_factory=list)
+    late: set[str] = field(default_factory=set)
+    """Queues of which somebody was told so."""
     """Samples of what the store took."""
     measured: tuple[datetime, int] | None = None
     """When the bytes that it takes were counted last."""

@@ -7,6 +7,7 @@ from duly.core.bounds import SAMPLE_AGE, TURNED_AWAY, Fill, Pressure, bound_of
 from duly.core.budget import Rank, StoreUse
 from duly.core.defaults import PURGE_NOTICE
 from duly.core.job import Counters, Incarnation, JobId
+from duly.core.lateness import Crossing, is_late
 from duly.core.lifecycle import FINAL, WAITING, State
 from duly.core.pressure import QUEUE_FULL
 from duly.core.registration import QueuePolicy
@@ -156,7 +157,23 @@ class UpkeepModel(LeasedModel):
             jobs, at = self.tables.turned_away.get((queue, how), (0, self.clock()))
             fresh = jobs and at > self.clock() - TURNED_AWAY
             found.append((jobs, at) if fresh else (0, None))
-        return Pressure(bound, policy.importance, *found[0], *found[1])
+        return Pressure(bound, policy.importance, policy.wait_target, *found[0], *found[1])
+
+    def crossings(self) -> list[Crossing]:
+        with self.act():
+            now, crossed = self.clock(), []
+            for name, policy in sorted(self.tables.policies.items()):
+                waits = [
+                    now - entry.waiting_since
+                    for entry in self.tables.entries.values()
+                    if entry.new.queue == name and entry.state is State.ready and entry.waiting_since
+                ]
+                oldest = max(waits, default=None)
+                late = is_late(policy.wait_target, oldest)
+                if late != (name in self.tables.late):
+                    (self.tables.late.add if late else self.tables.late.discard)(name)
+                    crossed.append(Crossing(name, late, policy.wait_target, oldest))
+            return crossed
 
     def use(self, age: timedelta = SAMPLE_AGE) -> StoreUse:
         with self.tables.lock:

@@ -32,6 +32,8 @@ alter table {schema}.queue
     add column ordering text not null default 'wait',
     add column serialise boolean not null default false,
     add column wait_target interval,
+    -- Since when its oldest ready job has waited longer than that, and somebody was told.
+    add column late_since timestamptz,
     add column max_depth int,
     add column max_age interval,
     add column when_full text not null default 'reject',
@@ -246,6 +248,7 @@ create table {schema}.batch_done (
 -- include: functions/fills_1.sql
 -- include: functions/turn_away_1.sql
 -- include: functions/pressures_1.sql
+-- include: functions/crossings_1.sql
 -- include: functions/ordering_name_1.sql
 -- include: functions/measure_use_1.sql
 -- include: functions/use_1.sql

@@ -115,6 +115,8 @@ alter table {prefix}_queue add column fair integer not null default 0;
 alter table {prefix}_queue add column ordering text not null default 'wait';
 alter table {prefix}_queue add column serialise integer not null default 0;
 alter table {prefix}_queue add column wait_target integer;
+-- Since when its oldest ready job has waited longer than that, and somebody was told.
+alter table {prefix}_queue add column late_since integer;
 alter table {prefix}_queue add column max_depth integer;
 alter table {prefix}_queue add column max_age integer;
 alter table {prefix}_queue add column when_full text not null default 'reject';
