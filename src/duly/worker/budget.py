@@ -4,6 +4,7 @@ Runs with the sweep, so once a second for the whole fleet. Never sheds a job of 
 runs, or one of a queue that does not shed; never touches a dead letter before its time.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
@@ -24,9 +25,9 @@ from duly.stores.protocol import Store
 from duly.telemetry.events import JobsShed, RecordsDropped, StoreFilling
 from duly.telemetry.hub import Hub
 
-LEAST_KEPT: Final = timedelta(seconds=10)
+LEAST_KEPT: Final = timedelta(seconds=2)
 """A finished job is kept at least so long, whatever the store needs: somebody may wait for its result."""
-_SHED_AT_ONCE: Final = 500
+_SHED_AT_ONCE: Final = 1000
 _CHUNK: Final = 2000
 _MOST_CHUNKS: Final = 5
 
@@ -42,6 +43,7 @@ class StoreBudget:
         keep: timedelta,
         keep_dead: timedelta,
         hub: Hub,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._budget = budget
@@ -55,6 +57,8 @@ class StoreBudget:
         self._refused: frozenset[int] = frozenset()
         self._making_room = False
         self._chunk = _CHUNK
+        self._clock = clock
+        self._sheds_from = 0.0
 
     def look(self) -> None:
         """Measure, say who is refused when that has changed, and make room."""
@@ -90,8 +94,10 @@ class StoreBudget:
         return self._store.upkeep.retain(keep, self._keep_dead, self._default, self._default_dead, most)
 
     def _shed(self, queues: list[str]) -> None:
-        if not queues:
+        # What was shed makes no room before its records are gone.
+        if not queues or self._clock() < self._sheds_from:
             return
+        self._sheds_from = self._clock() + LEAST_KEPT.total_seconds()
         shed, _ = self._in_small(
             lambda most: self._store.pressing.shed(queues, min(most, _SHED_AT_ONCE), STORE_FULL)
         )
