@@ -70,7 +70,7 @@ class SQLiteBatches:
             if cancelled:
                 self._cancel(id, "duly", "its batch is cancelled")
         if old:
-            self._forget(old)
+            self._forget()
         return len(rows)
 
     def _cancel(self, id: int, by: str, reason: str) -> None:
@@ -83,9 +83,11 @@ class SQLiteBatches:
         for (child,) in inside:
             self.apply(CancelBatch(child, by, reason))
 
-    def _forget(self, old: Sequence[Row]) -> None:
-        ids = ids_text([id for (id,) in old])
+    def _forget(self) -> None:
         with self._database.write() as session:
+            # Under the lock, as somebody may have added to one.
+            old = session.rows("select_old_batches", before=session.now - span(_KEEP), most=_CHUNK)
+            ids = ids_text([id for (id,) in old])
             for statement in ("delete_follows", "delete_blobs", "delete_batches"):
                 session.run(statement, ids=ids)
 

@@ -6,7 +6,7 @@ from duly.core.job import RESULT_MARK, Token
 from duly.core.lifecycle import Event, State
 
 from .batches import cancel_batch, close_batch, closed_batch, followed, follower, open_batch, read_batch
-from .bench import BOOM, HOUR, MINUTE, POISON, SECOND, Bench, ended, new_job, unique
+from .bench import BOOM, DAY, HOUR, MINUTE, POISON, SECOND, Bench, ended, new_job, unique
 from .expect import raises
 
 
@@ -24,6 +24,27 @@ def a_closed_batch_is_followed_once_when_its_last_job_has_completed(bench: Bench
     record = read_batch(bench, batch)
     assert (record.state, record.counts) == (BatchState.completed, BatchCounts(total=2, completed=2))
     assert (record.progress, record.finished_at, record.name) == (1.0, bench.clock(), "nightly")
+
+
+def a_batch_that_did_not_complete_is_forgotten_once_nothing_is_left_of_it(bench: Bench) -> None:
+    worker = bench.worker()
+    dead, (job,) = closed_batch(bench, 1)
+    bench.work(worker, Event.bury)
+    waiting, around = open_batch(bench), open_batch(bench)
+    bench.put(batch=waiting, delay=900 * DAY)
+    inside = bench.store.batches.apply(OpenBatch("inside", parent=around))
+    bench.put(batch=inside, delay=900 * DAY)
+    left = open_batch(bench)
+
+    bench.clock.advance(31 * DAY)
+    bench.sweep()
+    found = bench.store.batches.lookup([dead, waiting, around, inside, left])
+    assert [record is not None for record in found] == [True, True, True, True, False]
+    assert read_batch(bench, dead).state is BatchState.dead
+
+    bench.store.operator.purge([job], "ann", "of no use")
+    bench.sweep()
+    assert bench.store.batches.lookup([dead]) == [None]
 
 
 def what_follows_a_batch_is_a_plain_ready_job_that_names_it(bench: Bench) -> None:

@@ -18,6 +18,7 @@ from .model_leases import LeasedModel
 
 SWEEP_EVERY = timedelta(seconds=1)
 _JOB_SIZE = 1000
+_KEEP_BATCHES = timedelta(days=30)
 
 
 class UpkeepModel(LeasedModel):
@@ -67,6 +68,7 @@ class UpkeepModel(LeasedModel):
                     entry.state is State.ready and not entry.counters.lost and self._is_fair(entry.new.queue)
                 ):
                     entry.lane = entry.new.tenant
+            self._forget_batches()
             permits = self.tables.permits.items()
             self.tables.permits = {at: one for at, one in permits if one.until is None or one.until > now}
             return Swept(
@@ -77,6 +79,15 @@ class UpkeepModel(LeasedModel):
                 unparked=found.count("unparked"),
                 shed=shed,
             )
+
+    def _forget_batches(self) -> None:
+        before = self.clock() - _KEEP_BATCHES
+        of_use = {entry.new.batch for entry in self.tables.entries.values()}
+        of_use |= {batch.made.parent for batch in self.tables.batches.values()}
+        for id, batch in [*self.tables.batches.items()]:
+            ended_at = batch.finished_at or (before if id in of_use else batch.created_at)
+            if ended_at < before:
+                del self.tables.batches[id]
 
     def _upkeep(
         self, entry: Entry, known: set[str], unknown_after: timedelta, poison: int, grace: timedelta

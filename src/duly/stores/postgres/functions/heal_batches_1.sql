@@ -1,10 +1,13 @@
 -- Finishes batches whose ends nobody followed, cancels what still waits of cancelled ones, and forgets old ones.
--- Lock: those of finish_batches_1 and cancel_1. Index: batch_finished, job_batch and the tables' id indexes. Differs: none.
+-- Lock: those of finish_batches_1 and cancel_1, then batches FOR UPDATE SKIP LOCKED. Index: batch_finished, batch_parent, job_batch and the tables' id indexes. Differs: none.
 create function {schema}.heal_batches_1(p_now timestamptz) returns void
 language plpgsql as $$
 declare
     v_batch record;
     v_old bigint[];
+    v_empty bigint[];
+    v_last bigint;
+    v_walked int;
 begin
     perform finish_batches_1(p_now);
     for v_batch in
@@ -22,6 +25,23 @@ begin
     end loop;
     v_old := array(select b.id from batch b where b.finished_at < p_now - interval '30 days'
                     order by b.finished_at limit 500 for update skip locked);
+    -- Those that never ended are of use as long as something of them is there: a dead job may be redriven, more may come.
+    select array_agg(w.id) filter (where w.empty), max(w.id), count(*) into v_empty, v_last, v_walked
+      from (select b.id, b.finished_at is null and b.created_at < p_now - interval '30 days'
+                          and not exists (select 1 from job j where j.batch = b.id)
+                          and not exists (select 1 from batch c where c.parent = b.id) as empty
+              from batch b
+             where b.id > coalesce((select s.position from sweep s where s.name = 'batches'), 0) order by b.id limit 500) w;
+    insert into sweep (name, last_at, position) values ('batches', p_now, case when v_walked = 500 then v_last else 0 end)
+        on conflict (name) do update set last_at = excluded.last_at, position = excluded.position;
+    if v_empty is not null then
+        v_empty := array(select x.id from unnest(v_empty) as u (id) cross join lateral (
+            select b.id from batch b where b.id = u.id for update skip locked) x);
+        -- Whoever adds to one holds it until the commit.
+        v_old := v_old || array(select u.id from unnest(v_empty) as u (id)
+                                 where not exists (select 1 from job j where j.batch = u.id)
+                                   and not exists (select 1 from batch c where c.parent = u.id));
+    end if;
     if v_old <> '{}' then
         delete from batch where id = any(v_old);
         delete from batch_done where batch = any(v_old);
