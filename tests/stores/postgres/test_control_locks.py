@@ -144,3 +144,19 @@ def test_a_sweep_that_skips_the_dead_keeps_the_place_of_one_that_is_being_redriv
     (again,) = ask(store, me).claimed
     assert again.id == first
     assert ids(ask(store, me, again)) == [second]
+
+
+def test_overrides_that_ended_long_ago_are_forgotten(open_store: Open, url: str) -> None:
+    clock = FakeClock()
+    store = open_store(clock=clock)
+    control = store.control
+    lifted = control.override("task:ok", "limit", {"max_running": 1}, None, "ann", "slowly")
+    assert control.lift(lifted.id, "ann", "enough")
+    control.override("queue:default", "limit", {"max_running": 1}, SOON, "ann", "slowly")
+    standing = control.override("task:ok", "limit", {"max_running": 2}, None, "ann", "slowly")
+
+    clock.advance(timedelta(days=31))
+    assert store.upkeep.sweep(timedelta(hours=1), 3, timedelta(0)).ran
+
+    with psycopg.connect(url) as connection:
+        assert connection.execute("select id from duly.override").fetchall() == [(standing.id,)]

@@ -207,3 +207,19 @@ def test_acts_of_people_are_noted(timed: SQLiteStore, connect: Connect) -> None:
         ("reprioritise", "bob", "urgent", 1),
         ("pause queue:default", "cal", "incident", 0),
     ]
+
+
+def test_overrides_that_ended_long_ago_are_forgotten(
+    timed: SQLiteStore, clock: FakeClock, connect: Connect
+) -> None:
+    timed.schema.migrate()
+    control = timed.control
+    lifted = control.override("task:ok", "limit", {"max_running": 1}, None, "ann", "slowly")
+    assert control.lift(lifted.id, "ann", "enough")
+    control.override("queue:default", "limit", {"max_running": 1}, HOUR, "ann", "slowly")
+    standing = control.override("task:ok", "limit", {"max_running": 2}, None, "ann", "slowly")
+
+    clock.advance(timedelta(days=31))
+    assert _sweep(timed)
+
+    assert connect().execute("select id from duly_override").fetchall() == [(standing.id,)]

@@ -5,6 +5,7 @@ Looks before it locks.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -13,6 +14,7 @@ from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.moves import lane_of, tenant_key
 from duly.stores.sqlite.releasing import crown, freed, go_on, let_go, pass_on, unblock
 from duly.stores.sqlite.session import Row, Session
+from duly.stores.sqlite.times import span
 from duly.stores.sqlite.transport import ids_text
 from duly.stores.sqlite.usage import use_of
 from duly.stores.sqlite.waiting import BEHIND_KEY
@@ -22,6 +24,7 @@ _LOOKED_AT: Final = 1_000
 _CHUNK: Final = 500
 _FIRST: Final = -(2**63)
 _BLOCK: Final = "block:"
+_KEEP_OVERRIDES: Final = timedelta(days=30)
 
 
 class Healing:
@@ -39,6 +42,7 @@ class Healing:
         self._drop_gone()
         self._open_gates()
         self._forget_limits()
+        self._forget_overrides()
         self._sort_lanes()
 
     def _heal_heads(self) -> None:
@@ -91,6 +95,13 @@ class Healing:
         idle = ids_text([key for key, unused in rows if unused])
         if idle != "[]":
             self._write(lambda session: session.run("delete_idle_limits", keys=idle, now=session.now))
+
+    def _forget_overrides(self) -> None:
+        with self._database.read() as session:
+            before = session.now - span(_KEEP_OVERRIDES)
+            found = session.value("select_old_override", before=before)
+        if found:
+            self._write(lambda session: session.run("delete_old_overrides", before=before))
 
     def _sort_lanes(self) -> None:
         """Queues that go round their tenants no more; and jobs of those that do, from who did not know that."""

@@ -24,6 +24,8 @@ begin
      where o.kind = 'limit' and o.target like 'queue:%' and o.lifted_at is null and (o.until is null or o.until > p_now)
        and not exists (select 1 from limit_policy p where p.key = o.key)
         on conflict do nothing;
+    -- Who made and lifted them stays among the acts. Every look at a limit passes those of its name.
+    delete from override o where coalesce(o.lifted_at, o.until) < p_now - interval '30 days';
     with gone as (
         delete from hold where ctid = any(array(
             select h.ctid from hold h
