@@ -76,8 +76,8 @@ class PressingStore(Protocol):
     """How full queues and the store are: what producers ask before they bring more, and what makes room."""
 
     def fills(self, queues: Mapping[str, int]) -> dict[str, Fill]:
-        """Of each queue its ready jobs, counted to one more than given, at most a second old; one that another caller
-        is counting for the first time may be missing. Waits for nobody."""
+        """Of each queue its ready jobs, counted to one more than given, at most a second old, or twenty times as old as
+        its count took; one that another caller is counting for the first time may be missing. Waits for nobody."""
 
     def turned_away(self, refused: Mapping[str, int]) -> None:
         """Count so many refused jobs of these queues, for `pressures`."""

@@ -1,4 +1,5 @@
--- What stands in queue_fill of these queues, after counting anew what is older than a second, unless somebody else is at it:
+-- What stands in queue_fill of these queues, after counting anew what is older than a second and than twenty times what its
+-- count took, unless somebody else is at it:
 -- ready jobs, counted to one more than asked, since when the oldest of those is, how many jobs ended a second lately, and
 -- when that was counted.
 -- Lock: advisory try-lock of the transaction, then rows of queue_fill. Index: queue_fill_pkey, ready_pkey, sample_pkey.
@@ -11,18 +12,20 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cach
 #variable_conflict use_column
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_began timestamptz := clock_timestamp();
 begin
     if exists (
         select 1 from unnest(p_keys, p_most) as u (queue, most)
          where not exists (select 1 from queue_fill f
                             where f.queue = u.queue and f.most >= u.most and f.at <= v_now
-                              and f.at > v_now - interval '1 second'))
+                              and f.at > v_now - greatest(1, least(20 * f.took, 60)) * interval '1 second'))
        and pg_try_advisory_xact_lock(door_class_1(), hashtext('fills')) then
-        insert into queue_fill (queue, at, most, depth, oldest_at, out_per_s)
+        insert into queue_fill (queue, at, most, depth, oldest_at, out_per_s, took)
         select u.queue, v_now, u.most, n.depth, n.oldest_at,
                (select (sum(s.ended) - (array_agg(s.ended order by s.at))[1])
                        / nullif(extract(epoch from max(s.at) - min(s.at)), 0)
-                  from sample s where s.queue = u.queue and s.at > v_now - interval '5 minutes' and s.at <= v_now)
+                  from sample s where s.queue = u.queue and s.at > v_now - interval '5 minutes' and s.at <= v_now),
+               extract(epoch from clock_timestamp() - v_began)
           from unnest(p_keys, p_most) as u (queue, most)
          cross join lateral (
             select count(*)::int as depth, min(x.ready_at) as oldest_at
@@ -30,7 +33,7 @@ begin
          order by u.queue
             on conflict (queue) do update
            set at = excluded.at, most = excluded.most, depth = excluded.depth, oldest_at = excluded.oldest_at,
-               out_per_s = excluded.out_per_s;
+               out_per_s = excluded.out_per_s, took = excluded.took;
     end if;
     return query
     select f.queue, f.depth, extract(epoch from v_now - f.oldest_at)::float8, f.out_per_s, f.at

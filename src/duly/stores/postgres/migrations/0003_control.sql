@@ -164,7 +164,9 @@ create table {schema}.queue_fill (
     most int not null,
     depth int not null,
     oldest_at timestamptz,
-    out_per_s float8
+    out_per_s float8,
+    -- Seconds of the count.
+    took float8 not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 
