@@ -1,7 +1,8 @@
-"""`python -m tests.drill [--short] [--store sqlite|postgres|both]`: run the drill, print the ledger; 0 if all held."""
+"""`python -m tests.drill [--short] [--store sqlite|postgres|both] [--keep FOLDER]`: run it, print the ledger; 0: all held."""
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -131,7 +132,7 @@ def produce_until(store: Store, fleet: Fleet, jobs: int, seconds: float) -> None
         fleet.running[pid].terminate()
 
 
-def run(kind: str, plan: Plan, jobs: int, seed: int) -> bool:
+def run(kind: str, plan: Plan, jobs: int, seed: int, keep: Path | None) -> bool:
     """One drill on one kind of store; whether everything held."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="duly-drill-")))
@@ -166,6 +167,8 @@ def run(kind: str, plan: Plan, jobs: int, seed: int) -> bool:
             operator.end()
             fleet.stop()
         findings, bounded = audited(store, direct, folder, chaos)
+        if keep is not None:
+            shutil.copytree(folder, keep / kind, dirs_exist_ok=True)
         bounded.broken += [f"left behind in {rows}" for rows in leftovers]
         migrations.drill(kind, folder, server, seed, 3 if plan is SHORT else 20, findings.broken)
         report(kind, findings, chaos, fleet, time.monotonic() - started)
@@ -194,6 +197,7 @@ def audited(
         orders = {row[0] for row in connection.execute("SELECT n FROM drill_orders").fetchall()}
         effects = Counter(connection.execute("SELECT kind, n FROM drill_effects").fetchall())
         events = leases.events(connection)
+    (folder / "leases").write_text("".join(f"{event}\n" for event in events))
     lines, records = ledger.read(folder / "ledger"), audit.all_jobs(store)
     findings = audit.audit(store, records, lines, chaos.stopped_pids, orders, effects)
     bounded = audit_controls.audit(records, events, lines, findings.died, chaos.stopped_pids)
@@ -251,10 +255,13 @@ def main() -> int:
     parser.add_argument("--store", choices=["sqlite", "postgres", "both"], default="both")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--keep", type=Path, help="copy the ledger, the leases and the processes' output there"
+    )
     options = parser.parse_args()
     plan, jobs = (SHORT, 1_600) if options.short else (LONG, 20_000)
     kinds = ["sqlite", "postgres"] if options.store == "both" else [options.store]
-    held = [run(kind, plan, options.jobs or jobs, options.seed) for kind in kinds]
+    held = [run(kind, plan, options.jobs or jobs, options.seed, options.keep) for kind in kinds]
     print("\nAll promises held." if all(held) else "\nA promise was broken.")
     return 0 if all(held) else 1
 
