@@ -1,4 +1,4 @@
-"""`python -m tests.drill [--short] [--store sqlite|postgres|both] [--keep FOLDER]`: run it, print the ledger; 0: all held."""
+"""`python -m tests.drill [--short] [--store sqlite|postgres|both] [--keep FOLDER]`: prints a ledger; 0 if all held."""
 
 import argparse
 import os
