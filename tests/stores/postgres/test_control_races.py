@@ -301,19 +301,45 @@ def test_a_job_that_is_just_being_set_behind_its_head_is_not_forgotten(
     assert ids(start(store, me)) == [second]
 
 
+def claimed_before(url: str, me: Incarnation, most: int) -> list[tuple[JobId, bool]]:
+    """What a worker of the previous release takes from the answer, and whether it learns from where in a lane."""
+    with psycopg.connect(url) as old:
+        rows = old.execute(
+            "select e.kind, e.id, e.pos, e.enqueued_at from duly.exchange_2(%s, null, null, null, null, null, null, "
+            "null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, "
+            "null, '{default}', array[duly.key_of_1('default')], array[%s], '{f}', %s, null, null, null, null, null, "
+            "true, null) e",
+            (me, most, most),
+        ).fetchall()
+    # When it was claimed stands in one of these rows alone; without one it believes that there was nothing.
+    told = any(kind in {"lane", "now"} and at is not None for kind, _, _, at in rows)
+    return sorted((id, pos is not None) for kind, id, pos, _ in rows if kind is None and told)
+
+
 def test_a_worker_of_the_previous_release_keeps_orders_and_caps(store: PostgresStore, url: str) -> None:
     declare(store, LimitPolicy("task:slow", max_running=1), takes=(TaskLimit("slow", "task:slow"),))
     me = worker(store, "ok", "slow")
     expected = put(store, keyed(), keyed(), *[NewJob("default", "slow", b"{}")] * 2)
 
-    with psycopg.connect(url) as old:
-        claimed = old.execute(
-            "select e.id from duly.exchange_2(%s, null, null, null, null, null, null, null, null, null, null, null, "
-            "null, "
-            "null, null, null, null, null, null, null, null, null, null, null, null, '{default}', "
-            "array[duly.key_of_1('default')], '{10}', '{f}', 10, null, null, null, null, null, true, null) e "
-            "where e.kind is null order by e.id",
-            (me,),
-        ).fetchall()
+    claimed = claimed_before(url, me, 10)
 
-    assert claimed == [(expected[0],), (expected[2],)]
+    assert claimed == [(expected[0], False), (expected[2], False)]
+
+
+def test_a_worker_of_the_previous_release_gets_jobs_of_a_fair_queue(store: PostgresStore, url: str) -> None:
+    store.schema.declare(Registration("shop:jobs", "1", (QueuePolicy("default", fair=True),)))
+    me = worker(store)
+    expected = put(
+        store, *[NewJob("default", "ok", b"{}", tenant=tenant, fair=True) for tenant in ("a", "b", "")]
+    )
+
+    assert claimed_before(url, me, 10) == [(id, False) for id in expected]
+
+
+def test_a_worker_of_the_previous_release_gets_what_an_end_let_go(store: PostgresStore, url: str) -> None:
+    me, expected = worker(store), put(store, keyed(), keyed())
+    (head,) = start(store, me)
+    assert start(store, me) == []
+    store.jobs.exchange(me, [ended(head)], None)
+
+    assert claimed_before(url, me, 1) == [(expected[1], False)]

@@ -484,8 +484,11 @@ language plpgsql security definer
 set search_path = {schema}, pg_temp as $$
 begin
     return query
-    select e.kind, e.place, e.id, e.run, e.priority, e.pos, e.counts, e.attempts, e.timeout, e.enqueued_at, e.task, e.tenant,
-           e.tags, e.correlation_id, e.args, e.extras, e.trigger
+    -- What came from no lane, or from a tenant's, says nothing of where the live rows of a lane begin.
+    select e.kind, e.place, e.id, e.run, e.priority,
+           case when e.kind is null and (e.extras & 1024 <> 0 or exists (
+                    select 1 from queue q where q.name = p_queues[e.place] and q.fair)) then null else e.pos end,
+           e.counts, e.attempts, e.timeout, e.enqueued_at, e.task, e.tenant, e.tags, e.correlation_id, e.args, e.extras, e.trigger
       from exchange_3(
         p_incarnation, p_done_ids, p_done_elapsed, p_done_results, p_ids, p_runs, p_events, p_states, p_failed, p_lost,
         p_interrupted, p_snoozed, p_delays, p_results, p_reasons, p_notes, p_error_types, p_error_messages, p_tracebacks,
@@ -494,6 +497,6 @@ begin
         (select array_agg(coalesce((select q.fair from queue q where q.name = u.queue), false) order by u.place)
            from unnest(p_queues) with ordinality as u (queue, place)),
         null, null, null, null, null, null, p_own, p_now) e
-     where e.kind is null or e.kind = 'now' and cardinality(p_unparked) > 0 or e.kind not in ('now', 'batch');
+     where e.kind is null or e.kind not in ('aged', 'fair', 'turn', 'batch');
 end
 $$;
