@@ -24,7 +24,7 @@ from tests.scenarios.inside import record_of
 from tests.waiting import wait_until
 
 BACKOFF = 30 * SECOND
-MANY = 100
+MANY = 60
 CROWD = 12
 
 
