@@ -138,6 +138,7 @@ CAPABILITIES: Final = Capabilities(
         "make_override",
         "measure_use",
         "mind_words",
+        "next_in_turn",
         "next_word",
         "note_act",
         "observe",
@@ -267,9 +268,9 @@ CAPABILITIES: Final = Capabilities(
         "unfair",
         "unpark_resumed",
         "unused_blobs",
-        "waited_gates",
         "use",
         "uses",
+        "waited_gates",
         "watch_limits",
     ),
 )

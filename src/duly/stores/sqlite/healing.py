@@ -158,7 +158,7 @@ def _first_goes(session: Session, gates: Sequence[int]) -> None:
 
 
 def _all_go(session: Session, gate: int) -> int:
-    ids = [id for (id,) in session.rows("select_gated", gate=gate, most=_CHUNK)]
+    ids = [id for id, _ in session.rows("select_gated", gate=gate, most=_CHUNK)]
     unblock(session, ids)
     return len(ids)
 

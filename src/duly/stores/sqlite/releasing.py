@@ -5,6 +5,7 @@ They go back to where they were in their lanes; whether they run is decided by t
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from math import ceil
 from typing import Final, NamedTuple
 
 from duly.core.control import ordering_name
@@ -17,6 +18,8 @@ from duly.stores.sqlite.usage import Use, keep, use_of
 _CHUNK: Final = 50
 _FIRST: Final = -(2**63)
 _LIMIT: Final = 4
+# Of those that wait behind a limit, to find some of one's own lanes.
+_LOOKED_AT: Final = 200
 # So many at once hold the write lock for some milliseconds.
 MOST: Final = 500
 
@@ -26,6 +29,14 @@ class Left(NamedTuple):
 
     id: int
     dead: bool
+
+
+class Waiting(NamedTuple):
+    """A job behind a limit."""
+
+    id: int
+    lane: int
+    tenant: int
 
 
 @lru_cache(maxsize=4096)
@@ -135,8 +146,8 @@ def let_go_in(session: Session, bounds: Bounds, lanes: Sequence[int]) -> None:
     for _, name in session.rows("select_gates", keys=ids_text([*session.freed])):
         use = use_of(session, bounds, name)
         if most := min(use.allowance(session.now), MOST):
-            rows = session.rows("select_gated_in", gate=use.key, lanes=ids_text(lanes), most=most)
-            unblock(session, [id for (id,) in rows])
+            waiting = in_turn(session, use.key, use.turn, _LOOKED_AT)
+            unblock(session, [one.id for one in waiting if one.lane in lanes][:most])
 
 
 def look_again(session: Session) -> None:
@@ -161,12 +172,39 @@ def open_due(session: Session, bounds: Bounds) -> int:
     return let_go(session, bounds, [name for _, name in rows])
 
 
+def in_turn(session: Session, gate: int, turn: int, most: int) -> list[Waiting]:
+    """Who waits behind a limit: their tenants in turn after one of them, by priority in each; `most` at the most."""
+    tenants = [tenant for (tenant,) in session.rows("select_gated_tenants", gate=gate, turn=turn, most=most)]
+    if len(tenants) == 1:
+        rows = session.rows("select_gated", gate=gate, most=most)
+        return [Waiting(id, lane, tenants[0]) for id, lane in rows]
+    found: list[Waiting] = []
+    given = 0
+    while tenants and len(found) < most:
+        share = ceil((most - len(found)) / len(tenants))
+        lines = {
+            tenant: session.rows("select_gated_of", gate=gate, tenant=tenant, most=share, given=given)
+            for tenant in tenants
+        }
+        for place in range(share):
+            found += [
+                Waiting(line[place][0], line[place][1], tenant)
+                for tenant, line in lines.items()
+                if place < len(line)
+            ]
+        tenants = [tenant for tenant, line in lines.items() if len(line) == share]
+        given += share
+    return found[:most]
+
+
 def _let_go(session: Session, use: Use) -> int:
     now = session.now
     most = min(use.allowance(now), MOST)
-    ids = [id for (id,) in session.rows("select_gated", gate=use.key, most=most + 1)]
-    more = len(ids) > most
-    ids = ids[:most]
+    waiting = in_turn(session, use.key, use.turn, most + 1)
+    more = len(waiting) > most
+    ids = [one.id for one in waiting[:most]]
+    if ids and waiting[0].tenant != waiting[-1].tenant:
+        use.pass_turn(waiting[len(ids) - 1].tenant)
     at = use.opens_at(now, most) if more else None
     if more and most == MOST:
         at = now

@@ -36,7 +36,7 @@ class Use:
 
     __slots__ = (
         "_state", "_tat", "bound", "changed", "forced", "held_by", "held_reason", "held_until", "key", "name",
-        "next_at", "open_until", "running", "stored",
+        "next_at", "open_until", "running", "stored", "turn",
     )  # fmt: skip
 
     def __init__(self, name: str, bound: Bound, row: Row) -> None:
@@ -55,6 +55,8 @@ class Use:
         """Whether it has a row, which names it."""
         self.held_by: str | None = row[8]
         self.held_reason: str | None = row[9]
+        self.turn: int = row[10]
+        """The tenant that was let go on last."""
         self.changed = False
 
     @property
@@ -111,6 +113,12 @@ class Use:
             self.next_at = at
             self.changed = True
 
+    def pass_turn(self, tenant: int) -> None:
+        """Of the tenants that wait, this one was let go on last."""
+        if tenant != self.turn:
+            self.turn = tenant
+            self.changed = True
+
     def breaker(self, now: int) -> BreakerState | None:
         """How its breaker stands; None without one."""
         if self.bound.breaker is None:
@@ -122,7 +130,7 @@ class Use:
         return "half-open" if self.open_until is None or self.open_until <= now else "open"
 
     def row(self) -> Row:
-        return (self.key, self.name, self._tat, self.next_at)
+        return (self.key, self.name, self._tat, self.next_at, self.turn)
 
     def _cap(self, now: int) -> int | None:
         cap = self.bound.max_running
@@ -180,4 +188,4 @@ def keep(session: Session, uses: Iterable[Use]) -> None:
 
 def name_them(session: Session, names: Sequence[str]) -> None:
     """Let what jobs wait behind be found by its name."""
-    session.tuples("upsert_limit_state", [(key_of(name), name, 0, None) for name in names])
+    session.tuples("upsert_limit_state", [(key_of(name), name, 0, None, 0) for name in names])

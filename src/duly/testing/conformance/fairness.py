@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from duly.core.control import LimitPolicy, Rate, TenantPlan
+from duly.core.control import LimitPolicy, Rate, TaskLimit, TenantPlan
 from duly.core.job import ClaimedJob, Incarnation, JobId
 from duly.core.lifecycle import Event, State
 from duly.core.registration import QueuePolicy
@@ -99,6 +99,25 @@ def the_flood_of_one_tenant_delays_another_by_one_round_at_most(bench: Bench) ->
     assert order.index("b") < 4
     assert order[:33].count("c") == 10
     assert len(order) == 33
+
+
+def tenants_go_on_in_turn_behind_a_limit_that_they_share(bench: Bench) -> None:
+    bench.declare(LimitPolicy("task:ok", 2), takes=[TaskLimit("ok", "task:ok")], queues=[FAIR])
+    worker = bench.worker()
+    _put(bench, "whale", 200)
+    running = bench.start(worker, 50, fair=True)
+    _put(bench, "small", 2)
+    _put(bench, "other", 1)
+    order = ""
+    for _ in range(8):
+        for job in running:
+            bench.end(worker, ended(job, Event.complete))
+        running = bench.start(worker, 50, fair=True)
+        order += "".join(job.tenant[0] for job in running)
+
+    assert order.index("o") < 6, order
+    assert order.rindex("s") < 8, order
+    assert len(order) == 16, order
 
 
 def a_tenant_that_comes_back_waits_for_its_turn(bench: Bench) -> None:

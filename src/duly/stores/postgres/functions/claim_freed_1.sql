@@ -21,6 +21,8 @@ declare
     v_heads bigint[];
     v_held bigint[];
     v_held_keys bigint[];
+    v_turned bigint[];
+    v_turns bigint[];
 begin
     with told as (
         delete from released where ctid = any(array(
@@ -48,7 +50,7 @@ begin
                  where not exists (select 1 from limit_state s where s.key = u.key) offset 0) g
              cross join lateral (
                 select b.id from blocked b where b.gate = g.key and b.cause = 4
-                 order by b.gate, b.priority, b.pos limit 500 for update skip locked) b);
+                 order by b.gate, b.tenant, b.priority, b.pos limit 500 for update skip locked) b);
         if v_lone <> '{}' then
             perform unblock_1(v_lone, p_now);
         end if;
@@ -84,13 +86,19 @@ begin
                    o.burst - extract(epoch from greatest(o.tat, p_now) - p_now) / extract(epoch from o.pace) + 1e-6))) as most
           from open_limits_1(v_limits, p_now) o where o.closed_until is null
     ), next as materialized (
-        select o.key, x.id from open o cross join lateral (
-            select b.id from blocked b where b.gate = o.key order by b.priority, b.pos limit o.most for update skip locked) x
+        select o.key, s.turn as before, n.ids, n.turn from open o
+         cross join lateral (
+            select s.turn from limit_state s where s.key = o.key offset 0) s
+         cross join lateral next_in_turn_1(o.key, s.turn, o.most::int) n
+         where o.most > 0
     )
-    select v_ids || array(select n.id from next n where n.id <> all(v_ids)),
-           array(select o.key from open o where o.most > 0 and not exists (select 1 from next n where n.key = o.key)
-                    and exists (select 1 from blocked b where b.gate = o.key))
-      into v_ids, v_held;
+    select v_ids || array(select i.id from next n cross join lateral unnest(n.ids) as i (id) where i.id <> all(v_ids)),
+           array(select n.key from next n where n.ids = '{}' and exists (select 1 from blocked b where b.gate = n.key)),
+           array(select n.key from next n where n.turn <> n.before), array(select n.turn from next n where n.turn <> n.before)
+      into v_ids, v_held, v_turned, v_turns;
+    if v_turned <> '{}' then
+        update limit_state s set turn = u.turn from unnest(v_turned, v_turns) as u (key, turn) where s.key = u.key;
+    end if;
     if v_held <> '{}' or v_held_keys <> '{}' then
         -- A caller's transaction has locked whoever is next, as a duplicate does or a cancel: it is waited for, not asked for.
         insert into released (due, kind, key)

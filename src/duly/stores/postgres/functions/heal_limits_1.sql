@@ -46,14 +46,14 @@ begin
     -- Behind a key, and not in its order: damage.
     insert into keyed (key, id)
     select b.gate, b.id from unnest(v_gates) as u (gate) cross join lateral (
-        select b.gate, b.id, b.cause from blocked b where b.gate = u.gate order by b.gate, b.priority, b.pos limit 1) b
+        select b.gate, b.id, b.cause from blocked b where b.gate = u.gate order by b.gate, b.tenant, b.priority, b.pos limit 1) b
      where b.cause = 3 and not exists (select 1 from keyed k where k.key = b.gate and k.id = b.id)
         on conflict do nothing;
     insert into released (due, kind, key)
     select '-infinity'::timestamptz, 2, u.key from unnest(v_freed) as u (key)
      union
     select '-infinity'::timestamptz, case b.cause when 3 then 1 else 2 end, u.gate from unnest(v_gates) as u (gate) cross join lateral (
-        select b.cause from blocked b where b.gate = u.gate order by b.gate, b.priority, b.pos limit 1) b
+        select b.cause from blocked b where b.gate = u.gate order by b.gate, b.tenant, b.priority, b.pos limit 1) b
      where case b.cause
            when 3 then not exists (select 1 from key_head h where h.key = u.gate)
            else exists (select 1 from open_limits_1(array[u.gate], p_now) o
@@ -66,7 +66,7 @@ begin
     perform unblock_1(array(
         select b.id from unnest(v_gates) as u (gate) cross join lateral (
             select b.id from blocked b where b.gate = u.gate and b.cause = 4
-             order by b.gate, b.priority, b.pos limit 500 for update skip locked) b
+             order by b.gate, b.tenant, b.priority, b.pos limit 500 for update skip locked) b
          where not exists (select 1 from limit_state s where s.key = u.gate)), p_now);
     select array_agg(w.key) filter (where w.idle), max(w.key), count(*) into v_idle, v_last, v_walked
       from (select s.key, coalesce(s.tat <= p_now, true) and coalesce(s.held_until <= p_now, true) and s.forced is null

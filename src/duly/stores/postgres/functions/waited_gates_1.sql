@@ -8,7 +8,7 @@ begin
     gate := p_after;
     for v_number in 1 .. 1000 loop
         select b.gate, b.cause into gate, cause from blocked b
-         where b.gate > waited_gates_1.gate order by b.gate, b.priority, b.pos limit 1;
+         where b.gate > waited_gates_1.gate order by b.gate, b.tenant, b.priority, b.pos limit 1;
         exit when not found;
         if cause > 2 then
             return next;

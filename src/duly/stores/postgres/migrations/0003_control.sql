@@ -25,7 +25,7 @@ alter table {schema}.blocked
     drop constraint blocked_cause_check,
     -- 3: behind the head of its ordering key; 4: behind a limit.
     add constraint blocked_cause_check check (cause between 1 and 4);
-create index blocked_gate on {schema}.blocked (gate, priority, pos);
+create index blocked_gate on {schema}.blocked (gate, tenant, priority, pos);
 
 alter table {schema}.queue
     add column fair boolean not null default false,
@@ -92,6 +92,8 @@ create table {schema}.limit_state (
     held_by text,
     held_reason text,
     next_at timestamptz,
+    -- The tenant that was let go on last, of several that wait.
+    turn bigint not null default 0,
     breaker_state text,
     breaker_until timestamptz,
     calls bigint not null default 0,
@@ -193,7 +195,13 @@ create table {schema}.store_use (
 -- Batches. More bits of extras: 128 member of a batch. Their follow-ups stand in follow, under ids of the one sequence.
 
 alter table {schema}.job add column batch bigint;
-create index job_batch on {schema}.job (batch, id) where batch is not null;
+-- Beside the job: an index of it would read the whole table while nobody may touch that.
+create table {schema}.batch_member (
+    batch bigint not null,
+    id bigint not null,
+    primary key (batch, id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 
 create table {schema}.batch (
     id bigint primary key,
@@ -251,10 +259,10 @@ create table {schema}.batch_done (
 -- include: functions/turn_away_1.sql
 -- include: functions/pressures_1.sql
 -- include: functions/crossings_1.sql
--- include: functions/ordering_name_1.sql
 -- include: functions/measure_use_1.sql
 -- include: functions/use_1.sql
 -- include: functions/uses_1.sql
+-- include: functions/ordering_name_1.sql
 -- include: functions/argument_1.sql
 -- include: functions/waited_gates_1.sql
 -- include: functions/bounds_1.sql
@@ -294,6 +302,7 @@ create table {schema}.batch_done (
 -- include: functions/regate_1.sql
 -- include: functions/claim_blocked_1.sql
 -- include: functions/admit_1.sql
+-- include: functions/next_in_turn_1.sql
 -- include: functions/claim_freed_1.sql
 -- include: functions/claim_parked_3.sql
 -- include: functions/first_limit_1.sql
@@ -313,10 +322,10 @@ create table {schema}.batch_done (
 -- include: functions/heal_limits_1.sql
 -- include: functions/unfair_1.sql
 -- include: functions/part_lanes_1.sql
--- include: functions/shed_1.sql
 -- include: functions/shed_queue_1.sql
--- include: functions/sweep_3.sql
+-- include: functions/shed_1.sql
 -- include: functions/shed_queues_1.sql
+-- include: functions/sweep_3.sql
 -- include: functions/redrive_3.sql
 -- include: functions/reprioritise_2.sql
 -- include: functions/run_at_2.sql

@@ -72,6 +72,8 @@ create table {prefix}_limit_state (
     held_by text,
     held_reason text,
     next_at integer,
+    -- The tenant that was let go on last, of several that wait.
+    turn integer not null default 0,
     breaker_state text,
     breaker_until integer,
     calls integer not null default 0,
@@ -160,7 +162,7 @@ drop table {prefix}_blocked;
 alter table {prefix}_blocked_again rename to {prefix}_blocked;
 
 create index {prefix}_blocked_cause on {prefix}_blocked (cause, task, pos);
-create index {prefix}_blocked_gate on {prefix}_blocked (gate, priority, pos) where gate <> 0;
+create index {prefix}_blocked_gate on {prefix}_blocked (gate, tenant, priority, pos) where gate <> 0;
 create index {prefix}_blocked_expires on {prefix}_blocked (expires_at, id) where expires_at is not null;
 
 -- Jobs that a full queue or store has turned away since a moment of the last hour: 1 refused, 2 shed.
