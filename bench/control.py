@@ -9,14 +9,14 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.controlling import blocked, ordered, plain, turns
+from bench.controlling import blocked, depth, ordered, plain, turns
 from bench.controlling.place import Make, maker
 from bench.controlling.report import BEGIN, END, Report, machine
 from bench.flatness.server import server
 from bench.peers.table import replaced
 from tests.services import PostgresServer
 
-PARTS = ("blocked", "plain", "turns", "ordered")
+PARTS = ("blocked", "plain", "depth", "turns", "ordered")
 STORES = ("postgres", "sqlite")
 NAMES = {"postgres": "PostgreSQL", "sqlite": "SQLite"}
 
@@ -54,6 +54,8 @@ def _run(
         plain.run(store, make, started, report, 0.03 if once else 1.0, 1 if once else options.turns)
     elif part == "turns":
         turns.run(store, make, started, report, options.jobs, turns.SHORT if once else turns.PHASES)
+    elif part == "depth":
+        depth.run(store, make, started, report, 0.02 if once else 1.0, 1 if once else options.turns)
     else:
         ordered.run(store, make, started, report, 300 if once else 50_000, 1 if once else 3)
 

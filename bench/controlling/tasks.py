@@ -19,6 +19,8 @@ BIG = "big"
 
 jobs = App(os.environ.get("FLAT_URL", "postgresql:///"))
 tenants = jobs.queue("tenants", fair=True)
+unbounded = jobs.queue("unbounded")
+bounded = jobs.queue("bounded", max_depth=10_000_000)
 _counter = Counter(Path(os.environ["FLAT_COUNTER"])) if "FLAT_COUNTER" in os.environ else None
 _seconds = float(os.environ.get("CONTROL_SECONDS", "0"))
 _log = os.environ.get("CONTROL_LOG")
@@ -51,3 +53,13 @@ async def served(who: str, sent_at: float) -> None:
     # The flood of short jobs would drown the others here.
     if _file is not None and (_seconds or who != BIG):
         os.write(_file, TIMES.pack(who == BIG, sent_at, started_at, time.time()))
+
+
+@jobs.task(queue=unbounded)
+async def free(x: int) -> None:
+    del x
+
+
+@jobs.task(queue=bounded)
+async def deep(x: int) -> None:
+    del x

@@ -1,0 +1,56 @@
+"""A queue with a bound on its depth: what does an enqueue into it cost beside one into a queue without?
+
+Both are queues of one App on one database, and take turns.
+"""
+
+import statistics
+
+from bench.controlling import tasks
+from bench.controlling.place import Make, Place
+from bench.controlling.report import Report, number
+from duly import App
+from tests.services import PostgresServer
+
+MOST = 1.05
+_MANY = 1_000
+
+
+def run(
+    store: str, make: Make, server: PostgresServer | None, report: Report, scale: float, turns: int
+) -> None:
+    with make() as place:
+        app = tasks.jobs.at(place.url)
+        one, many = max(10, int(1_000 * scale)), max(1, int(20 * scale))
+        for what, calls, size in (("one job a call", one, 1), ("1,000 jobs a call", many, _MANY)):
+            watched = report.watch(server)
+            pairs = [_turn(place, app, calls, size, deep_first=bool(turn % 2)) for turn in range(turns + 1)]
+            report.saw(watched)
+            # The first still connects.
+            told = pairs[1:]
+            without, with_it = (statistics.median(pair[side] for pair in told) for side in (0, 1))
+            report.row(
+                store,
+                f"enqueue of {what} into a queue with max_depth",
+                (f"{number(without)} µs", f"{number(with_it)} µs"),
+                statistics.median(deep / free for free, deep in told),
+                MOST,
+            )
+        app.close()
+
+
+def _turn(place: Place, app: App, calls: int, size: int, *, deep_first: bool) -> tuple[float, float]:
+    """Processor microseconds a job, without and with the bound."""
+    found = {}
+    for bounded in (True, False) if deep_first else (False, True):
+        task = tasks.deep if bounded else tasks.free
+        one = task.using(app=app)
+
+        def enqueue() -> None:
+            for call in range(calls):
+                if size == 1:
+                    one.enqueue(call)  # noqa: B023
+                else:
+                    app.enqueue_many(task.draft(number) for number in range(size))  # noqa: B023
+
+        found[bounded] = place.cost(enqueue).cpu / calls / size * 1e6
+    return found[False], found[True]
