@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from duly.core.lifecycle import Event
 from duly.testing.conformance.bench import Bench
 from tests.cli.conftest import Terminal, run
 
@@ -75,3 +76,15 @@ def test_guards_are_asked_with_the_app(
 
     assert asked.lines[-1] == "  - guard wanted would stop it: nobody wants it"
     assert "guard" not in duly("why", str(id)).out
+
+
+def test_a_stuck_key_is_told_of_its_queue_and_in_status(bench: Bench, duly: Terminal) -> None:
+    worker = bench.worker()
+    head, _ = bench.put_many(2, ordering_key="k")
+    bench.work(worker, Event.bury)
+    bench.claim(worker)
+
+    text = f"key k of default is stuck: 1 job waits behind job {head}, which is dead. duly dead redrive {head}, or on "
+    assert text in duly("why", "default").out
+    assert f"Ordering {text}" in duly("status").out
+    assert "stuck" not in duly("status", "-q").out

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from duly import App
 from duly.client.check import Check, Finding
+from duly.core.backoff import Backoff
+from duly.core.classify import Verdict
+from duly.core.decide import Policy, failed
+from duly.core.fingerprint import describe
+from tests.client.conftest import Hands
+
+SECOND = timedelta(seconds=1)
 
 
 def texts(check: Check, level: str) -> list[str]:
@@ -99,3 +107,30 @@ def test_a_server_without_our_schema_says_migrate(postgres_url: str) -> None:
 
     assert any("duly migrate" in text for text in errors)
     jobs.close()
+
+
+@pytest.mark.parametrize("url", ["sqlite_url", "postgres_url"])
+def test_a_key_that_stands_still_is_found_with_what_frees_it(
+    url: str, request: pytest.FixtureRequest
+) -> None:
+    app = App(request.getfixturevalue(url))
+    app.store.schema.migrate()
+
+    @app.task(ordering_key="order:{order}")
+    def send(order: int) -> None: ...
+
+    head, _ = send.enqueue(7), send.enqueue(7)
+    hands = Hands(app.store, "send")
+    (job,) = hands.claim()
+    hands.end(
+        failed(job, Verdict("permanent"), Policy(1, Backoff(), 10), 0.5, describe(ValueError("no")), SECOND)
+    )
+    hands.claim()
+    found = texts(app.check(), "warning")
+    app.close()
+
+    (text,) = [one for one in found if "ordering key" in one]
+    assert text == (
+        f"ordering key order:7 of default is stuck: 1 job waits behind job {head.id}, which is dead. duly dead redrive "
+        f"{head.id}, or on without it: duly resume key:default/order:7"
+    )

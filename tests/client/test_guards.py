@@ -357,7 +357,7 @@ def test_a_guards_no_is_told_even_where_nobody_asked_for_details(app: App) -> No
         send.guards[0].ask(handle_of(attempt), {"order_id": 7})
 
     ended = raised(attempt, caught.value, 1000.0)
-    News(hub).stored(attempt, ended)
+    News(hub, lambda queue: "wait").stored(attempt, ended)
 
     assert (ended.event, ended.guard) == (Event.skip, "wanted")
     assert told == [GuardSaidNo(3, "default", "send", "wanted", "guard wanted: refunded")]

@@ -93,6 +93,32 @@ def test_queues_take_turns_at_being_first() -> None:
     assert firsts == ["mail", "default", "mail", "default"]
 
 
+def test_a_queue_of_more_weight_is_the_first_as_often_and_never_for_long_alone() -> None:
+    declared = {"mail": Queue("mail", weight=3), "slow": Queue("slow", weight=1)}
+    queues = dict.fromkeys(("default", "mail", "slow"))
+    fetch = Fetch(a_plan(queues=queues), cards(an_app()), 1.0, declared)
+
+    rounds = []
+    for _ in range(20):
+        request = fetch.request(0.0, riding=False)
+        assert request is not None
+        rounds.append([claim.queue for claim in request.queues])
+
+    firsts = [order[0] for order in rounds]
+    assert {name: firsts.count(name) for name in queues} == {"default": 4, "mail": 12, "slow": 4}
+    assert all(set(firsts[start : start + 5]) == set(queues) for start in range(0, 20, 5))
+    # Those that are not first are asked, too, so that no slot stays empty.
+    assert all(sorted(order) == ["default", "mail", "slow"] for order in rounds)
+
+
+def test_what_stands_behind_a_dead_one_is_the_queues_own_policy() -> None:
+    fetch = Fetch(
+        a_plan(queues={"default": None}), cards(an_app()), 1.0, {"mail": Queue("mail", ordering="skip_dead")}
+    )
+
+    assert (fetch.ordering("mail"), fetch.ordering("default")) == ("skip_dead", "wait")
+
+
 def test_a_short_answer_waits_for_the_poll_and_a_full_one_asks_at_once() -> None:
     fetch = a_fetch({"default": None})
     request = fetch.request(0.0, riding=False)

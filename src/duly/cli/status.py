@@ -31,6 +31,9 @@ COLUMNS = (
     Column(""),
 )
 
+_KEYS = 5
+"""Ordering keys that are stuck or hot, and told of."""
+
 
 @click.command()
 @common
@@ -55,7 +58,17 @@ def status(context: click.Context, queue: str | None) -> None:
     found = app.inspect.status()
     if queue is not None:
         found = replace(found, queues=(app.inspect.queue(queue),))
-    session.out.answer(plain(found), lambda: lines(found, session.out), (plain(row) for row in found.queues))
+    troubles = app.inspect.key_troubles(queue) if session.out.for_people and not session.quiet else ()
+
+    def told() -> list[str]:
+        more = [f"{len(troubles) - _KEYS} more ordering keys: duly check"] if len(troubles) > _KEYS else []
+        return [
+            *lines(found, session.out),
+            *(f"{text[0].upper()}{text[1:]}." for text in troubles[:_KEYS]),
+            *more,
+        ]
+
+    session.out.answer(plain(found), told, (plain(row) for row in found.queues))
 
 
 def lines(found: Status, out: Out) -> list[str]:

@@ -14,6 +14,7 @@ import msgspec
 
 from duly.client.blobs import Blob
 from duly.client.client import Client
+from duly.client.control_reads import key_troubles
 from duly.client.settings import SettingRow
 from duly.client.task import Task
 from duly.core.defaults import PURGE_NOTICE
@@ -148,6 +149,7 @@ def _store(client: Client) -> Iterator[Finding]:
             yield Finding("warning", text)
         yield from _purges(client)
         yield from _failing(client)
+        yield from _keys(client)
         for task in client.call(store.upkeep.parked_tasks):
             yield Finding(
                 "warning",
@@ -155,6 +157,15 @@ def _store(client: Client) -> Iterator[Finding]:
             )
     except (StoreUnreachable, MigrationNeeded, UsageError) as error:
         yield Finding("error", str(error))
+
+
+def _keys(client: Client) -> Iterator[Finding]:
+    """Ordering keys that are stuck, or hot."""
+    troubles = client.call(lambda: [*key_troubles(client)])
+    for text in troubles[:_NAMED]:
+        yield Finding("warning", text)
+    if len(troubles) > _NAMED:
+        yield Finding("warning", f"{len(troubles) - _NAMED} more ordering keys are stuck or hot")
 
 
 def _failing(client: Client) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from duly.core.control import (
     plan_limit,
     read_cap,
     read_rate,
+    read_weight,
     resource_limit,
     tenant_limit,
 )
@@ -33,7 +34,6 @@ from duly.stores.batches import batch_refused
 Unbounded = Literal["none"]
 
 _BLOCKABLE: Final = {"queue", "task", "tenant", "tag", "where"}
-_MOST_WEIGHT: Final = 1_000
 _KINDS: Final[dict[str, Kind]] = {"queue": "queue", "task": "task", "resource": "resource"}
 
 
@@ -95,7 +95,7 @@ class ControlActs:
         if weight is not None:
             if tenant is None:
                 raise UsageError("a weight is a tenant's: say which with tenant='…'")
-            value["weight"] = _weight(weight)
+            value["weight"] = read_weight(weight)
         if not value:
             raise UsageError("nothing is bounded: give max_running, rate or weight")
         span = parse_duration(lasting, "lasting", positive=True)
@@ -143,7 +143,7 @@ class ControlActs:
         """Store what a tenant may have in each fair queue; it replaces the queue's own values as a whole, and lasts."""
         plan = TenantPlan(
             check_name("tenant", name),
-            _weight(weight),
+            read_weight(weight),
             None if max_running is None else read_cap(max_running),
             None if rate is None else read_rate(rate),
         )
@@ -252,9 +252,3 @@ class ControlActs:
             "default",
             *(count.queue for count in store.inspection.counts()),
         }
-
-
-def _weight(weight: object) -> int:
-    if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight <= _MOST_WEIGHT:
-        raise UsageError(f"weight={weight!r:.40} must be a whole number from 1 to {_MOST_WEIGHT:,}")
-    return weight

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -11,8 +12,11 @@ from duly.client.options import whole_number
 from duly.client.twins import blocking, twin
 from duly.core.batch import BatchRecord
 from duly.core.control import KeyRecord, LimitRecord, Override, TenantPlan
+from duly.core.key_health import key_trouble
 from duly.core.names import check_name
 from duly.stores.batches import batch_refused
+
+_KEYS: Final = 1_000
 
 
 class TenantStatus(msgspec.Struct, frozen=True):
@@ -87,6 +91,11 @@ class ControlReads:
         return tuple(self._client.store.control.keys(queue, whole_number(limit, "limit")))
 
     @blocking
+    def key_troubles(self, queue: str | None = None) -> tuple[str, ...]:
+        """A sentence for each key that is stuck or hot, with what frees it; of the 1,000 with the most waiting."""
+        return tuple(key_troubles(self._client, queue))
+
+    @blocking
     def batch(self, id: int) -> BatchRecord:
         """One batch: where it stands and how its jobs have ended. NotFound after 30 days, or when it never was."""
         found = self._client.store.batches.lookup([id])[0]
@@ -106,3 +115,13 @@ class ControlReads:
     atenants = twin(tenants)
     atenant = twin(tenant)
     akeys = twin(keys)
+    akey_troubles = twin(key_troubles)
+
+
+def key_troubles(client: Client, queue: str | None = None) -> Iterator[str]:
+    """See `ControlReads.key_troubles`."""
+    keys = client.store.control.keys(queue, _KEYS)
+    now = client.store.inspection.now() if keys else None
+    for key in keys:
+        if now is not None and (text := key_trouble(key, now)) is not None:
+            yield text

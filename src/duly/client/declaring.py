@@ -23,7 +23,7 @@ from duly.client.unique import UniqueTemplate
 from duly.core.backoff import Backoff
 from duly.core.bounds import read_bound, read_importance
 from duly.core.classify import Rule, check_rules
-from duly.core.control import Ordering, WhenFull, check_ordering, read_cap, read_rate, read_share
+from duly.core.control import Ordering, WhenFull, check_ordering, read_cap, read_rate, read_share, read_weight
 from duly.core.defaults import IMPORTANCE, PRIORITY, QUEUE
 from duly.core.durations import Duration, parse_duration
 from duly.core.errors import NotFound, UsageError
@@ -51,6 +51,7 @@ class Declaring:
         keep: Duration | None = None,
         keep_dead: Duration | None = None,
         wait_target: Duration | None = None,
+        weight: int = 1,
         max_depth: int | None = None,
         max_age: Duration | None = None,
         when_full: WhenFull = "reject",
@@ -73,6 +74,8 @@ class Declaring:
             keep: how long finished jobs are kept; "24h" unless DULY_KEEP says otherwise.
             keep_dead: how long dead letters are kept; "30d" unless DULY_KEEP_DEAD says otherwise.
             wait_target: how soon its jobs should start, as "30s".
+            weight: how often a worker with more work than slots asks this queue first: one of 3 three times as often
+                as one of 1. A queue without jobs passes its turn on.
             max_depth: how many jobs may be ready, to the arrivals of one second; jobs that are due later, blocked or
                 running do not count.
             max_age: how long its oldest ready job may have waited.
@@ -102,6 +105,7 @@ class Declaring:
             wait_target=None
             if wait_target is None
             else parse_duration(wait_target, "wait_target", positive=True),
+            weight=read_weight(weight),
             max_running=None if max_running is None else read_cap(max_running),
             rate=None if rate is None else read_rate(rate),
             fair=fair,

@@ -28,6 +28,8 @@ class Queue:
     keep_dead: timedelta | None = None
     """How long dead letters are kept; None is the setting `keep_dead`."""
 
+    weight: int = 1
+    """How often a worker asks it first, beside its other queues."""
     wait_target: timedelta | None = None
     """How soon its jobs should start: what it is measured against."""
     max_running: int | None = None

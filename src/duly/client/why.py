@@ -6,9 +6,11 @@ The sentences are core.why's. Changes nothing; guards run only where they were a
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from duly.client.client import Client
+from duly.client.control_reads import key_troubles
 from duly.client.job import Job, local_job
 from duly.client.registry import nearest
 from duly.core.batch import BatchRecord
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from duly.client.guards import Guard
     from duly.client.inspect import QueueStatus
     from duly.client.task import Task
+
+_KEYS: Final = 5
+"""Ordering keys of a queue that are told of."""
 
 
 def of_job(client: Client, id: JobId, *, guards: bool) -> Why:
@@ -83,6 +88,7 @@ def of_queue(client: Client, status: QueueStatus) -> Why:
         overrides=[one for one in control.overrides() if one.target == target],
         pressed=status.pressed,
         late=status.late,
+        keys=[*islice(key_troubles(client, queue), _KEYS)],
     )
 
 

@@ -13,6 +13,7 @@ from duly.core.errors import UsageError
 from duly.core.pace import parse_pace
 
 Ordering = Literal["wait", "skip_dead", "pause_key"]
+MOST_WEIGHT: Final = 1_000
 """What the jobs behind a dead head do: wait for it, go on without it, or wait until a person resumes the key."""
 WhenFull = Literal["reject", "shed", "slow"]
 BreakerState = Literal["closed", "open", "half-open"]
@@ -206,6 +207,13 @@ def read_cap(cap: object, what: str = "max_running") -> int:
             f"{what}={cap!r:.60} must be a whole number from 1; to let nothing run, pause: duly pause NAME"
         )
     return cap
+
+
+def read_weight(weight: object) -> int:
+    """Turns beside those of others. UsageError for what is no whole number from 1 to 1,000."""
+    if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight <= MOST_WEIGHT:
+        raise UsageError(f"weight={weight!r:.40} must be a whole number from 1 to {MOST_WEIGHT:,}")
+    return weight
 
 
 def read_share(text: object, what: str) -> float:

@@ -84,8 +84,8 @@ class Reason(Struct, frozen=True):
 
     kind: str
     """due, queue paused, task paused, no worker, task unknown, key, key paused, block, limit, rate, held, breaker,
-    suspect, cancel, place, guard, free, running, ended or batch; of what is no job also state, numbers, full, late, dead
-    or health."""
+    suspect, cancel, place, guard, free, running, ended or batch; of what is no job also state, numbers, full, late,
+    keys, dead or health."""
     text: str
     change: str | None = None
     """A command; None where only time or other jobs change it."""
@@ -204,8 +204,7 @@ def _key(facts: JobFacts) -> Iterator[Reason]:
     job = facts.job
     if job.ordering_key is None:
         return
-    tenant = f" --tenant {quoted(job.tenant)}" if job.tenant else ""
-    resume = f"duly resume {quoted(f'key:{job.queue}/{job.ordering_key}')}{tenant}"
+    resume = resume_key_command(job.queue, job.tenant, job.ordering_key)
     if facts.key_paused:
         yield Reason(
             "key paused", f"its ordering key {job.ordering_key} is paused since a job of it died", resume
@@ -267,6 +266,11 @@ def _ended(job: JobRecord, now: datetime) -> Reason:
         return Reason("ended", f"it died{when}{why}", again)
     verb = "died" if job.state is State.dead else f"was {job.state}"
     return Reason("ended", f"it {verb}{when}{why}", f"duly dead redrive {job.id}")
+
+
+def resume_key_command(queue: str, tenant: str, key: str) -> str:
+    """What lets an ordering key go on without its dead head."""
+    return f"duly resume {quoted(f'key:{queue}/{key}')}" + (f" --tenant {quoted(tenant)}" if tenant else "")
 
 
 def member_reason(batch: BatchRecord) -> Reason:

@@ -34,8 +34,9 @@ def why_queue(
     overrides: Sequence[Override],
     pressed: str | None = None,
     late: str | None = None,
+    keys: Sequence[str] = (),
 ) -> Why:
-    """`counts`, `health`, `pressed` and `late` are the read model's words for it."""
+    """`counts`, `health`, `pressed`, `late` and `keys` are the read model's words for it."""
     reasons = [Reason("numbers", counts)]
     reasons += [stop_reason(stop, now) for stop in stops]
     for limit in limits:
@@ -45,6 +46,7 @@ def why_queue(
         reasons.append(Reason("full", pressed))
     if late is not None:
         reasons.append(Reason("late", late))
+    reasons += [Reason("keys", text) for text in keys]
     reasons.append(Reason("health", health))
     return Why(f"queue {queue}", f"queue {queue}", tuple(reasons))
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 
 from duly.core.durations import format_duration
+from duly.core.why import resume_key_command
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -101,6 +102,23 @@ class JobDied(AttemptEnded, frozen=True):
 
     def sentence(self) -> str:
         return f"job {self.id} ({self.task} on {self.queue}) is dead: {self.reason}"
+
+
+class KeyStopped(Happening, frozen=True):
+    """The head of an ordering key died, and its queue lets nothing pass it."""
+
+    level: ClassVar[Level] = "error"
+    id: int
+    queue: str
+    tenant: str
+    key: str
+
+    def sentence(self) -> str:
+        resume = resume_key_command(self.queue, self.tenant, self.key)
+        return (
+            f"ordering key {self.key} of {self.queue} stands still behind job {self.id}, which is dead. "
+            f"Again: duly dead redrive {self.id}; on without it: {resume}"
+        )
 
 
 class GuardSaidNo(Happening, frozen=True):

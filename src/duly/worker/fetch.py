@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Final
 
 from duly.client.queue import Queue
+from duly.core.control import Ordering
 from duly.core.job import ClaimRequest, QueueClaim
 from duly.worker.attempt import Attempt, Chain
 from duly.worker.card import LOOP, PROCESS, THREAD, Card
@@ -46,6 +47,7 @@ class QueueState:
         "rate",
         "reserve",
         "slow",
+        "weight",
         "window_count",
         "window_from",
     )
@@ -58,6 +60,8 @@ class QueueState:
         self.following = 0
         """Claimed to run behind another job of their ordering key, in its slot."""
         self.fair = False
+        self.weight = 1
+        """How often it is the first to be asked, beside the others."""
         self.reserve = 0.0
         """Share of the slots that is kept for tenants of which nothing runs."""
         self.held_of = {LOOP: 0, THREAD: 0, PROCESS: 0}
@@ -135,8 +139,11 @@ class Fetch:
         for name, policy in (declared or {}).items():
             if name in self._queues:
                 self._queues[name].fair, self._queues[name].reserve = policy.fair, policy.reserve
+                self._queues[name].weight = policy.weight
+        self._orderings = {name: policy.ordering for name, policy in (declared or {}).items()}
         self._following = 0
         self._order = deque(self._queues)
+        self._turns = dict.fromkeys(self._queues, 0)
         self._next_at = 0.0
         self._rung = False
         self._blocked = False
@@ -226,7 +233,7 @@ class Fetch:
         self._rung = False
         if self._plan.quarantine:
             return self.suspects() if self.outstanding == 0 else None
-        self._order.rotate(-1)
+        self._take_turns()
         self._blocked = not self.loop_turns()
         room = self._room()
         claims = []
@@ -256,6 +263,22 @@ class Fetch:
 
     def failed(self, now: float, pause: float) -> None:
         self._next_at = now + pause
+
+    def ordering(self, queue: str) -> Ordering:
+        """What the jobs behind a dead one of their ordering key do."""
+        return self._orderings.get(queue, "wait")
+
+    def _take_turns(self) -> None:
+        """Whose turn it is to be first: by weight, as far apart as that allows; the others behind it in a circle."""
+        total = 0
+        for queue in self._queues.values():
+            self._turns[queue.name] += queue.weight
+            total += queue.weight
+        # Of equals the one that comes next in the circle.
+        self._order.rotate(-1)
+        first = max(self._order, key=self._turns.__getitem__)
+        self._turns[first] -= total
+        self._order.rotate(-self._order.index(first))
 
     def _claim(self, queue: QueueState, most: int) -> QueueClaim:
         reserved = 0

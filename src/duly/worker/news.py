@@ -1,7 +1,8 @@
 """What is said of attempts whose end was stored, refused, weakened or never written."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from duly.core.control import Ordering
 from duly.core.defaults import MANY_SNOOZES
 from duly.core.job import Ended
 from duly.core.lifecycle import Event, State
@@ -11,6 +12,7 @@ from duly.telemetry.events import (
     GuardSaidNo,
     HandlerSaid,
     JobDied,
+    KeyStopped,
     LeaseWasLost,
     OutcomeAltered,
 )
@@ -21,12 +23,17 @@ from duly.worker.attempt import ROLLED_BACK, Attempt
 class News:
     """Words for a Hub. `stored` runs once per job: it says little and asks first."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, ordering: Callable[[str], Ordering]) -> None:
         self._hub = hub
+        self._ordering = ordering
+        """Of a queue: what the jobs behind a dead one of their key do."""
 
     def stored(self, attempt: Attempt, ended: Ended) -> None:
         if ended.to is State.dead:
             self._hub.emit(_told(JobDied, attempt, ended))
+            key = attempt.job.ordering_key
+            if key is not None and self._ordering(attempt.job.queue) != "skip_dead":
+                self._hub.emit(KeyStopped(attempt.job.id, attempt.job.queue, attempt.job.tenant, key))
         elif self._hub.details:
             self._hub.emit(_told(AttemptEnded, attempt, ended))
         if ended.guard is not None:

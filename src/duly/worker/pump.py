@@ -83,7 +83,7 @@ class Pump:
         self._incarnation = incarnation
         self._floor = floor
         self._hub = hub
-        self._news = News(hub)
+        self._news = News(hub, fetch.ordering)
         self._outbox: deque[Attempt] = deque()
         self._freed: deque[Attempt] = deque()
         self._unsent: list[Attempt] = []
