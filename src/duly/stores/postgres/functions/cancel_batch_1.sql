@@ -1,6 +1,6 @@
 -- A batch that has not ended -> cancelled; with p_whole also its members, as cancel_1, and the batches inside. Answers the
 -- state after it; NULL when there is no such batch.
--- Lock: the batch, then those of cancel_1. Index: batch_pkey, job_batch, batch_parent. Differs: none.
+-- Lock: the batch, then those of cancel_1. Index: batch_pkey, batch_member_pkey, batch_parent. Differs: none.
 create function {schema}.cancel_batch_1(p_id bigint, p_by text, p_reason text, p_whole boolean, p_now timestamptz) returns text
 language plpgsql security definer
 set search_path = {schema}, pg_temp
@@ -19,7 +19,7 @@ begin
     end if;
     v_state := (select b.state from batch b where b.id = p_id);
     if p_whole and v_state = 'cancelled' then
-        perform cancel_1(array(select j.id from job j where j.batch = p_id order by j.id), p_by, p_reason, p_now);
+        perform cancel_1(array(select m.id from batch_member m where m.batch = p_id order by m.id), p_by, p_reason, p_now);
         perform cancel_batch_1(b.id, p_by, p_reason, true, p_now) from batch b
           where b.parent = p_id and b.state <> 'cancelled';
     end if;

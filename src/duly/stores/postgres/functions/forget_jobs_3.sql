@@ -1,5 +1,6 @@
 -- Deletes everything about jobs whose final row the caller has just deleted.
--- Lock: the rows; nobody else writes those of a final job. Index: the tables' id indexes, keyed_pkey, key_head_pkey. Differs: none.
+-- Lock: the rows; nobody else writes those of a final job. Index: the tables' id indexes, batch_member_pkey, keyed_pkey,
+-- key_head_pkey. Differs: none.
 create function {schema}.forget_jobs_3(p_ids bigint[]) returns void
 language plpgsql as $$
 declare
@@ -7,7 +8,9 @@ declare
     v_keys bigint[];
     v_paused bigint[];
 begin
-    with gone as (delete from job where id = any(p_ids) returning id, extras, ordering), left_key as (
+    with gone as (delete from job where id = any(p_ids) returning id, extras, ordering, batch), left_batch as (
+        delete from batch_member m using gone g where m.batch = g.batch and m.id = g.id
+    ), left_key as (
         -- A dead one may have kept its key.
         delete from keyed k using gone g where k.key = g.ordering and k.id = g.id returning k.key, k.paused
     )

@@ -1,5 +1,6 @@
 -- Finishes batches whose ends nobody followed, cancels what still waits of cancelled ones, and forgets old ones.
--- Lock: those of finish_batches_1 and cancel_1, then batches FOR UPDATE SKIP LOCKED. Index: batch_finished, batch_parent, job_batch and the tables' id indexes. Differs: none.
+-- Lock: those of finish_batches_1 and cancel_1, then batches FOR UPDATE SKIP LOCKED. Index: batch_finished, batch_parent,
+-- batch_member_pkey and the tables' id indexes. Differs: none.
 create function {schema}.heal_batches_1(p_now timestamptz) returns void
 language plpgsql as $$
 declare
@@ -17,10 +18,10 @@ begin
     loop
         perform cancel_1(w.ids, 'duly', coalesce(v_batch.reason, 'its batch is cancelled'), p_now) from (
             select array(
-                select j.id from job j where j.batch = v_batch.id
-                   and (exists (select from ready r where r.id = j.id) or exists (select from scheduled s where s.id = j.id)
-                        or exists (select from blocked b where b.id = j.id))
-                 order by j.id limit 1000) as ids) w
+                select m.id from batch_member m where m.batch = v_batch.id
+                   and (exists (select from ready r where r.id = m.id) or exists (select from scheduled s where s.id = m.id)
+                        or exists (select from blocked b where b.id = m.id))
+                 order by m.id limit 1000) as ids) w
           where w.ids <> '{}';
     end loop;
     v_old := array(select b.id from batch b where b.finished_at < p_now - interval '30 days'
@@ -28,7 +29,7 @@ begin
     -- Those that never ended are of use as long as something of them is there: a dead job may be redriven, more may come.
     select array_agg(w.id) filter (where w.empty), max(w.id), count(*) into v_empty, v_last, v_walked
       from (select b.id, b.finished_at is null and b.created_at < p_now - interval '30 days'
-                          and not exists (select 1 from job j where j.batch = b.id)
+                          and not exists (select 1 from batch_member m where m.batch = b.id)
                           and not exists (select 1 from batch c where c.parent = b.id) as empty
               from batch b
              where b.id > coalesce((select s.position from sweep s where s.name = 'batches'), 0) order by b.id limit 500) w;
@@ -39,7 +40,7 @@ begin
             select b.id from batch b where b.id = u.id for update skip locked) x);
         -- Whoever adds to one holds it until the commit.
         v_old := v_old || array(select u.id from unnest(v_empty) as u (id)
-                                 where not exists (select 1 from job j where j.batch = u.id)
+                                 where not exists (select 1 from batch_member m where m.batch = u.id)
                                    and not exists (select 1 from batch c where c.parent = u.id));
     end if;
     if v_old <> '{}' then

@@ -42,6 +42,8 @@ begin
         insert into keyed (key, id) select a.ordering, a.id from asked a where a.ordering is not null
     ), counted as (
         insert into batch_done (batch, total) select a.batch, count(*) from asked a where a.batch is not null group by a.batch
+    ), joined as (
+        insert into batch_member (batch, id) select a.batch, a.id from asked a where a.batch is not null
     ), tagged as (
         insert into job_tag (tag, id) select distinct t.tag, a.id from asked a cross join lateral unnest(a.tags) as t (tag)
     ), followed as (

@@ -1,5 +1,6 @@
 -- What bounds jobs beside their place in a queue: ordering keys, limits, fair tenants, overrides.
--- Lock: `job`, `ready`, `scheduled`, `blocked`, `queue` for an instant. New columns have a default, so that a worker of the
+-- Lock: `job`, `ready`, `scheduled`, `blocked`, `queue` until all is made, whatever they hold; only `blocked` is read whole,
+-- about a second for 500,000 jobs in it. New columns have a default, so that a worker of the
 -- previous release goes on; at the end, what its functions call is put in terms of the new ones, so that it keeps orders and
 -- caps, too.
 -- Differs: SQLite has one writer, so that no release of a key or a limit is left to somebody else there.
