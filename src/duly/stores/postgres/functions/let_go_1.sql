@@ -1,7 +1,7 @@
 -- Lets go of what these jobs hold, or keep while they wait: their limits, and once they are final their ordering keys (a dead
 -- one only where its queue says so). Whoever waits behind them is looked for by the next exchange: ends never wait, neither
 -- for claims nor for callers' transactions.
--- Lock: rows that are nobody else's. Index: hold_id, job_pkey, keyed_pkey, queue_key.
+-- Lock: rows that are nobody else's. Index: hold_id, limit_state_pkey, blocked_gate, job_pkey, keyed_pkey, queue_key.
 -- Differs: SQLite admits the next one at once.
 create function {schema}.let_go_1(p_ids bigint[], p_states text[], p_keyed boolean, p_now timestamptz) returns void
 language plpgsql as $$
@@ -12,7 +12,9 @@ begin
     with gone as (
         delete from hold where id = any(p_ids) returning key
     )
-    select array_agg(distinct g.key) into v_freed from gone g;
+    -- Of tenants without a limit nobody waits for what they hold.
+    select array_agg(distinct g.key) into v_freed from gone g
+     where coalesce((select true from limit_state s where s.key = g.key), (select true from blocked b where b.gate = g.key limit 1));
     if p_keyed then
         with ended as materialized (
             select u.id, j.ordering, u.state, case when u.state = 'dead' then coalesce(q.ordering, 'wait') else 'skip_dead'
