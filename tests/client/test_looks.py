@@ -86,7 +86,7 @@ def test_where_counting_takes_long_the_store_is_asked_less_often() -> None:
     producer.store.takes = 0.2
     producer.brings(1)
 
-    for _ in range(39):
+    for _ in range(99):
         producer.clock.now += 0.1
         producer.brings(1)
     asked = len(producer.store.asked)

@@ -221,14 +221,22 @@ async def _apress(
 
 
 def _strict(drafts: Sequence[Draft[Any]], jobs: Sequence[NewJob]) -> frozenset[str]:
+    if not any(draft.options.strict for draft in drafts):
+        return frozenset()
     return frozenset(job.queue for draft, job in zip(drafts, jobs, strict=True) if draft.options.strict)
 
 
 def _answers(
     client: Client, drafts: list[Draft[T]], jobs: list[NewJob], stored: list[Stored], verdict: Verdict
 ) -> list[Enqueued[T]]:
+    if verdict.over:
+        return [
+            _answer(client, draft, job, one, verdict)
+            for draft, job, one in zip(drafts, jobs, stored, strict=True)
+        ]
+    # As below, for the many that nothing more is to be said of.
     return [
-        _answer(client, draft, job, one, verdict)
+        Enqueued(client, draft.declaration.handler, one, queue=job.queue, task=job.task)
         for draft, job, one in zip(drafts, jobs, stored, strict=True)
     ]
 

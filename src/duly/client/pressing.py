@@ -9,11 +9,13 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from duly.core.bounds import (
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from duly.client.registry import Registry
 
 _AGE: Final = SAMPLE_AGE.total_seconds()
-_SHARE: Final = 20
+_SHARE: Final = 50
 """Looks cost a producer at most one part in so many of its time: a million jobs are not counted in a moment."""
 _PATIENCE: Final = 0.1
 """Seconds: a caller's transaction holds locks, and waits no longer for a look."""
@@ -48,6 +50,10 @@ _LONGEST_REST: Final = 0.25
 """Seconds between two questions whether there is room."""
 _TOLD_EVERY: Final = 60.0
 _NO_TIME: Final = timedelta(0)
+_NONE: Final = {None}
+_QUEUE: Final = attrgetter("queue")
+_DELAY: Final = attrgetter("delay")
+_RUN_AT: Final = attrgetter("run_at")
 
 
 class Asked(Protocol):
@@ -355,7 +361,7 @@ class _Told:
         self._tell(QueueWasFull(over.queue, answer, jobs, over.why))
 
 
-def press(client: Client, jobs: Iterable[NewJob], strict: frozenset[str], *, joined: bool) -> Verdict:
+def press(client: Client, jobs: Sequence[NewJob], strict: frozenset[str], *, joined: bool) -> Verdict:
     """What becomes of these jobs: see `Pressing.judge`. Blocks for a look once a second."""
     pressing, wanted = client.pressing, counted(jobs)
     if pressing.wants_look(wanted):
@@ -371,7 +377,7 @@ def press(client: Client, jobs: Iterable[NewJob], strict: frozenset[str], *, joi
         raise
 
 
-async def apress(client: Client, jobs: Iterable[NewJob], strict: frozenset[str], *, joined: bool) -> Verdict:
+async def apress(client: Client, jobs: Sequence[NewJob], strict: frozenset[str], *, joined: bool) -> Verdict:
     """As `press`, without blocking the loop."""
     pressing, wanted = client.pressing, counted(jobs)
     if pressing.wants_look(wanted):
@@ -387,16 +393,15 @@ async def apress(client: Client, jobs: Iterable[NewJob], strict: frozenset[str],
         raise
 
 
-def counted(jobs: Iterable[NewJob]) -> dict[str, int]:
+def counted(jobs: Sequence[NewJob]) -> dict[str, int]:
     """How many of them are due at once, by queue; 0 where all are due later."""
-    wanted: dict[str, int] = {}
-    now: datetime | None = None
+    wanted = dict(Counter(map(_QUEUE, jobs)))
+    if set(map(_DELAY, jobs)) == _NONE == set(map(_RUN_AT, jobs)):
+        return wanted
+    now = datetime.now(UTC)
     for job in jobs:
-        later = job.delay is not None and job.delay > _NO_TIME
-        if job.run_at is not None:
-            now = now or datetime.now(UTC)
-            later = job.run_at > now
-        wanted[job.queue] = wanted.get(job.queue, 0) + (not later)
+        if (job.delay is not None and job.delay > _NO_TIME) or (job.run_at is not None and job.run_at > now):
+            wanted[job.queue] -= 1
     return wanted
 
 
