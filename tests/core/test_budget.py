@@ -9,6 +9,7 @@ from duly.core.budget import (
     Rank,
     StoreUse,
     described,
+    fastest,
     fill,
     giving_way,
     look_again,
@@ -132,9 +133,30 @@ def test_words_name_the_bound_that_is_nearer() -> None:
 
 
 def test_a_store_that_fills_fast_is_measured_more_often() -> None:
-    assert look_again({1, 200}, 0.05, None) == 1.0
-    assert look_again({1, 200}, 0.5, None) == 0.05
-    assert look_again({1, 200}, 0.5, 0.0) == 1.0
-    assert look_again({1, 200}, 0.6, 0.1) == pytest.approx(0.5)
-    assert look_again({1, 200}, 0.6, 10.0) == 0.05
-    assert look_again({1, 200}, 3.0, 10.0) == 1.0
+    budget = Budget(max_bytes=10_000 * MIB)
+
+    def seconds(share: float, per_second: float | None) -> float:
+        return look_again(budget, StoreUse(int(share * 10_000 * MIB)), {1, 200}, per_second)
+
+    assert seconds(0.4, None) == 1.0
+    assert seconds(0.4, 0.0) == 1.0
+    assert seconds(0.4, 0.2) == pytest.approx(0.5)
+    assert seconds(0.4, 10.0) == 0.05
+    assert seconds(3.0, 10.0) == 1.0
+
+
+def test_a_small_rest_is_measured_more_often_though_nobody_brings_anything_yet() -> None:
+    def seconds(budget: Budget, use: StoreUse) -> float:
+        return look_again(budget, use, {1, 200}, 0.0)
+
+    assert seconds(Budget(max_bytes=20 * MIB), StoreUse(0)) == 0.5
+    assert seconds(Budget(min_free_disk=4 * MIB), StoreUse(0, free_disk=21 * MIB)) == 0.5
+    assert seconds(Budget(min_free_disk=4 * MIB), StoreUse(0, free_disk=6 * MIB)) == 0.05
+    assert seconds(Budget(min_free_disk=4 * MIB), StoreUse(0)) == 1.0
+
+
+def test_the_pace_is_that_of_the_fastest_rise() -> None:
+    assert fastest([(0.0, 0.1), (1.0, 0.1), (1.5, 0.3), (2.5, 0.3)]) == pytest.approx(0.4)
+    assert fastest([(0.0, 0.5), (1.0, 0.4)]) == pytest.approx(-0.1)
+    assert fastest([(0.0, 0.5), (0.0, 0.6)]) is None
+    assert fastest([]) is None

@@ -20,6 +20,7 @@ from duly.core.budget import (
     Rank,
     StoreUse,
     described,
+    fastest,
     fill,
     look_again,
     refused,
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from duly.client.registry import Registry
     from duly.stores.control import PressingStore
 
-_LOOKS: Final = 30
+_LOOKS: Final = 100
 """Looks of this process from which it tells how fast the store fills."""
+_RECENT: Final = 5.0
 _HISTORY: Final = timedelta(minutes=10)
 
 
@@ -82,8 +84,9 @@ class BudgetGate:
             self._pressing.refuse_below(least - 1, described(self._budget, use), after)
         else:
             self._pressing.refuse_below(None)
-        # By the last two alone: what begins to fill the store now is not to hide behind a calm minute.
-        self._every = look_again(levels, filled, slope([*self._fills][-2:]))
+        now = self._clock()
+        recent = [one for one in self._fills if now - one[0] <= _RECENT]
+        self._every = look_again(self._budget, use, levels, fastest(recent))
         return self._every
 
 

@@ -5,6 +5,7 @@ Pure numbers in, numbers and words out; knows no store, no disk and no clock.
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
+from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
@@ -26,9 +27,10 @@ RECOVERY: Final = 0.05
 """Who was refused is let in again so far below the fill at which that began."""
 
 
-_FAR: Final = 0.1
 _SHORTEST_LOOK: Final = 0.05
 _LONGEST_LOOK: Final = 1.0
+_BURST: Final = 32 * 1024 * 1024
+"""Bytes a second that producers together may bring all of a sudden."""
 
 
 class Budget(Struct, frozen=True):
@@ -88,18 +90,33 @@ def refused(importances: Collection[int], filled: float, before: Collection[int]
     )
 
 
-def look_again(importances: Collection[int], filled: float, per_second: float | None) -> float:
-    """Seconds until the store is to be measured again, so that a fast producer does not run far past the fill at which
-    it is refused: a quarter of the time to there at this pace, from 50 ms to a second. None: the pace is not known.
+def fastest(looks: Sequence[tuple[float, float]]) -> float | None:
+    """The fastest rise between two successive looks at (seconds, fill), a second; None with fewer than two.
+
+    Not the trend: what begins to fill the store now is not to hide behind a calm while.
     """
-    ahead = [start - filled for start in (*starts(importances).values(), FULL) if start > filled]
-    if not ahead or (filled < _FAR and not per_second):
+    rises = [
+        (after - before) / (later - at) for (at, before), (later, after) in pairwise(looks) if later > at
+    ]
+    return max(rises, default=None)
+
+
+def look_again(
+    budget: Budget, use: StoreUse, importances: Collection[int], per_second: float | None
+) -> float:
+    """Seconds until the store is to be measured again, so that fast producers do not run far past the fill at which
+    they are refused: a quarter of the time to there at this pace, or what it takes at full speed; from 50 ms to a
+    second. None: the pace is not known.
+    """
+    filled = fill(budget, use)
+    ahead = [start for start in (*starts(importances).values(), FULL) if start > filled]
+    if not ahead:
         return _LONGEST_LOOK
-    if per_second is None:
-        return _SHORTEST_LOOK
-    if per_second <= 0:
-        return _LONGEST_LOOK
-    return min(_LONGEST_LOOK, max(_SHORTEST_LOOK, min(ahead) / per_second / 4))
+    # A burst may begin right after this look, whatever the pace is now.
+    seconds = _left(budget, use, min(ahead)) / _BURST
+    if per_second is not None and per_second > 0:
+        seconds = min(seconds, (min(ahead) - filled) / per_second / 4)
+    return min(_LONGEST_LOOK, max(_SHORTEST_LOOK, seconds))
 
 
 def making_room(filled: float, before: bool) -> bool:
@@ -163,6 +180,16 @@ def _of_disk(budget: Budget, use: StoreUse) -> float:
     if budget.min_free_disk is None or use.free_disk is None:
         return 0.0
     return budget.min_free_disk / max(1, use.free_disk)
+
+
+def _left(budget: Budget, use: StoreUse, start: float) -> float:
+    """Bytes that may still come before the store is so full."""
+    left = []
+    if budget.max_bytes is not None:
+        left.append(start * budget.max_bytes - use.bytes)
+    if budget.min_free_disk is not None and use.free_disk is not None:
+        left.append(use.free_disk - budget.min_free_disk / start)
+    return min(left, default=float(_BURST))
 
 
 def _reached(distance: float, per_second: float | None) -> timedelta | None:
