@@ -174,10 +174,10 @@ def test_five_thousand_customers_are_served_in_turn_within_rate_and_caps(
         calls = api.wait_calls(300)
 
     assert len(records(sync)) == 1_000 + CUSTOMERS
-    # The whale came first with a thousand, and has had no more than one customer may have.
+    # The whale came first with a thousand, and has had its turns only.
     served = Counter(call.customer for call in calls)
-    assert served["whale"] <= 11 + 10 * (calls[-1].at - calls[0].at), served.most_common(5)
-    assert len(served) >= 200
+    assert served["whale"] <= 20, served.most_common(5)
+    assert len(served) >= 250
     assert api.most["all"] <= 40
     assert max(count for name, count in api.most.items() if name != "all") <= 5
     # 100 a second and 20 more at once; a claim and its call are some milliseconds apart.
