@@ -1,6 +1,7 @@
 """All mutants."""
 
 from tests.mutants import (
+    of_bounds,
     of_control,
     of_core,
     of_keys,
@@ -24,4 +25,5 @@ MUTANTS = [
     *of_postgres_size.MUTANTS,
     *of_worker.MUTANTS,
     *of_control.MUTANTS,
+    *of_bounds.MUTANTS,
 ]

@@ -228,8 +228,8 @@ LIMITS = [
     ),
     Mutant(
         FUNCTIONS + "hold_limit_1.sql",
-        "set held_until = greatest(s.held_until, excluded.held_until)",
-        "set held_until = excluded.held_until",
+        "held_until = greatest(s.held_until, excluded.held_until)",
+        "held_until = excluded.held_until",
         "a longer hold stays",
         ("pacing",),
     ),
@@ -259,8 +259,8 @@ TURNS = [
     ),
     Mutant(
         FUNCTIONS + "turn_1.sql",
-        "else least(t.most - t.held,",
-        "else least(t.most,",
+        "else least(u.most - u.held,",
+        "else least(u.most,",
         "a tenant runs no more than its limit allows",
         ("fairness",),
     ),

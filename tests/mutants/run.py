@@ -93,7 +93,7 @@ def mutated(mutant: Mutant) -> Iterator[Path]:
 def run(mutant: Mutant, source: Path, server: PostgresServer | None) -> tuple[str, str]:
     database = server.create_database() if server is not None and mutant.hunt == "postgres" else None
     tests = list(mutant.tests)
-    if mutant.hunt == "core":
+    if mutant.hunt == "core" and not tests:
         # The module's own tests first.
         names = sorted(CORE_TESTS, key=lambda name: (name not in mutant.areas, name not in mutant.file))
         tests = [f"tests/core/test_{name}.py" for name in names]
