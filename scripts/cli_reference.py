@@ -38,7 +38,7 @@ All other commands need only the store: `--url`, else `DULY_URL`, else the App's
 | 1 | failed: the answer is no |
 | 2 | usage: the call is wrong, and the error says what to write |
 | 3 | not found |
-| 4 | conflict: it is there, but no longer in a state that allows the act |
+| 4 | conflict: it is there, but no longer in a state that allows the act; a queue that is full |
 | 5 | the store is unreachable, or needs `duly migrate` |
 | 130 | interrupted |
 

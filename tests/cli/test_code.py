@@ -175,6 +175,23 @@ def test_a_job_is_enqueued_by_name_alone_once_the_task_is_written_down(shop: Pat
     assert elsewhere.out.endswith("created: unheard_of in reports, due in 10m\n")
 
 
+def test_a_full_queue_refuses_with_code_and_without(shop: Path) -> None:
+    url = ("--url", f"sqlite:///{shop}/shop.db")
+    (shop / "shop.py").write_text(SHOP.replace('owner="growth@shop"', "max_depth=1"))
+    run("migrate", "shop")
+    run("enqueue", "send_receipt", "order_id=7", "-a", "shop")
+
+    checked = run("enqueue", "send_receipt", "order_id=8", "-a", "shop")
+    by_name = run("enqueue", "send_receipt", "order_id=8", *url)
+
+    for refused in (checked, by_name):
+        assert refused.code == 4
+        assert refused.err.startswith(
+            "error: the queue 'mail' is full: 1 job waits, 1 more is above max_depth=1"
+        )
+        assert len(refused.err.splitlines()) == 1
+
+
 def test_arguments_come_from_a_json_file(shop: Path) -> None:
     (shop / "order.json").write_text('{"order_id": 7}')
     (shop / "list.json").write_text("[7]")

@@ -113,7 +113,7 @@ def test_a_queue_that_is_nearly_full_is_worth_a_word(depth: int, text: str | Non
 
 
 def test_what_was_turned_away_is_told_of_any_queue() -> None:
-    pressure = Pressure(None, 100, 1, NOW - 5 * SECOND, 12_000, NOW)
+    pressure = Pressure(refused=1, refused_at=NOW - 5 * SECOND, shed=12_000, shed_at=NOW)
 
     text = pressure_text(pressure, 0, None, NOW)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import click
 import msgspec
 
 from duly.app import App
+from duly.client.pressing import press
 from duly.client.registry import nearest
 from duly.core.durations import parse_duration
 from duly.core.errors import NotFound, PayloadError, UsageError
@@ -47,7 +49,8 @@ def enqueue(
     """Store one job. A VALUE is JSON where it looks like it (7, true, [1, 2], "7"), else text.
 
     With an App (-a, DULY_APP, pyproject.toml) the arguments are checked against the task's parameters. Without, the
-    task must have been written down by a worker or `duly migrate APP`, or --queue must say where it goes.
+    task must have been written down by a worker or `duly migrate APP`, or --queue must say where it goes. Exit 4 when
+    the queue is full.
 
     \b
       duly enqueue send_receipt order_id=7
@@ -57,6 +60,8 @@ def enqueue(
     session = session_of(context)
     given = _arguments(arguments, file)
     app, has_code = _app(session)
+    # The error says it.
+    app.client.tell = lambda _: None
     later = None if delay is None else parse_duration(delay, "--delay")
     if has_code:
         id, due = _checked(app, task, given, queue, later)
@@ -170,8 +175,17 @@ def _by_name(
         args=msgspec.json.encode(_plain(given)),
         delay=delay,
     )
+    _refuse_if_full(app, job)
     stored = call(app.store.jobs.enqueue, [job])[0]
     return stored.id, stored.run_at
+
+
+def _refuse_if_full(app: App, job: NewJob) -> None:
+    """What the App that declared the queue would meet here, for one that has only the store."""
+    bound = app.client.call(app.store.pressing.pressures, [job.queue])[job.queue].bound
+    if bound is not None:
+        app.client.registry.bounds[job.queue] = bound
+        time.sleep(press(app.client, [job], frozenset(), joined=False).pause)
 
 
 def _checked(

@@ -19,6 +19,7 @@ from duly.core.errors import (
     MigrationNeeded,
     NotFound,
     PayloadError,
+    QueueFull,
     StoreUnreachable,
     UsageError,
 )
@@ -61,6 +62,7 @@ _KINDS: Mapping[type[BaseException], tuple[str, Exit]] = {
     Failed: ("failed", Exit.failed),
     Conflict: ("conflict", Exit.conflict),
     LeaseLost: ("conflict", Exit.conflict),
+    QueueFull: ("queue_full", Exit.conflict),
     AlreadyOpen: ("usage", Exit.usage),
     PayloadError: ("usage", Exit.usage),
     UsageError: ("usage", Exit.usage),

@@ -118,7 +118,8 @@ def overfull(bound: Bound, fill: Fill, more: int) -> str | None:
     """Why `more` jobs do not fit, in words; None when they do. No number of jobs fits a queue that is too old."""
     if bound.max_depth is not None and fill.depth + more > bound.max_depth:
         extra = "1 more is" if more == 1 else f"{more} more are"
-        return f"{fill.depth} jobs wait, {extra} above max_depth={bound.max_depth}"
+        waits = "1 job waits" if fill.depth == 1 else f"{fill.depth} jobs wait"
+        return f"{waits}, {extra} above max_depth={bound.max_depth}"
     if bound.max_age is not None and fill.oldest is not None and fill.oldest > bound.max_age:
         waited = timedelta(seconds=int(fill.oldest.total_seconds()))
         return f"its oldest job has waited {format_duration(waited)}, above max_age={format_duration(bound.max_age)}"
