@@ -302,6 +302,28 @@ def test_a_queue_tells_its_numbers_its_bounds_and_its_health(jobs: App, send: An
     assert reasons[3][1] == "paused: 1 job waits, the oldest for 0s until `duly resume default`"
 
 
+def test_a_tenant_tells_what_waits_and_for_how_long(jobs: App, send: Any, noon: Noon) -> None:
+    registration = Registration(
+        "app", "1", (QueuePolicy("default", fair=True),), (TaskPolicy("send", "default", 100),)
+    )
+    jobs.store.schema.declare(registration)
+    for tenant in ("acme", "acme", "zeta"):
+        jobs.store.jobs.enqueue([NewJob("default", "send", b"{}", tenant=tenant, fair=True)])
+        noon.now += timedelta(seconds=30)
+
+    acme, zeta = jobs.inspect.tenants()
+
+    assert [(one.name, one.ready, one.oldest) for one in (acme, zeta)] == [
+        ("acme", 2, timedelta(seconds=90)), ("zeta", 1, timedelta(seconds=30)),
+    ]  # fmt: skip
+    assert jobs.inspect.tenant("acme").waits == acme.waits
+    assert told(jobs, "tenant:acme")[1][:2] == (
+        "numbers",
+        "2 jobs are ready in default, the oldest for 1m 30s",
+    )
+    assert told(jobs, "tenant:nobody")[-1][1] == "nothing holds its jobs back but its turn"
+
+
 def test_a_tenant_tells_its_plan(jobs: App) -> None:
     jobs.operate.tenant("acme", weight=5, max_running=20)
 
@@ -397,7 +419,9 @@ def test_a_tenant_at_its_cap_and_a_queue_at_its_cap_say_so(jobs: App, send: Any)
             "duly limit default --tenant acme --max-running 2 --for 1h",
         ),
     ]
-    assert [kind for kind, _, _ in told(jobs, "tenant:acme")] == ["state", "numbers", "limit", "health"]
+    assert [kind for kind, _, _ in told(jobs, "tenant:acme")] == [
+        "state", "numbers", "numbers", "limit", "health",
+    ]  # fmt: skip
     assert "limit" in [kind for kind, _, _ in told(jobs, "default")]
 
 

@@ -7,9 +7,10 @@ import click
 from duly.client.control_reads import TenantStatus
 from duly.core.control import LimitRecord
 from duly.core.pace import pace_text
+from duly.core.why_places import ready_text
 
 from .options import common
-from .output import Column, count, plain, printable
+from .output import Column, age, count, plain, printable
 from .session import session_of
 
 TENANTS = (
@@ -18,6 +19,8 @@ TENANTS = (
     Column("MAX", "right"),
     Column("RATE", "right"),
     Column("RUNNING", "right"),
+    Column("READY", "right"),
+    Column("OLDEST", "right"),
     Column("QUEUES", wide=True),
 )
 QUEUES = (
@@ -42,7 +45,7 @@ def tenants() -> None:
 @common
 @click.pass_context
 def list_(context: click.Context) -> None:
-    """Tenants with a plan or with something running in a fair queue."""
+    """Tenants with a plan, or with something running or ready in a fair queue, and how long its oldest job waits."""
     session = session_of(context)
     found = session.data().inspect.tenants()
     session.out.answer(
@@ -50,7 +53,7 @@ def list_(context: click.Context) -> None:
         lambda: (
             session.out.table(TENANTS, map(_row, found))
             if found
-            else ["no tenant has a plan, and nothing of any runs in a fair queue"]
+            else ["no tenant has a plan, and nothing of any runs or waits in a fair queue"]
         ),
         (plain(one) for one in found),
     )
@@ -76,13 +79,16 @@ def show(context: click.Context, name: str) -> None:
 
 def _row(one: TenantStatus) -> list[str]:
     plan = one.plan
-    queues = [limit.name.partition(":")[2].partition("=")[0] for limit in one.limits if limit.running]
+    running = [limit.name.partition(":")[2].partition("=")[0] for limit in one.limits if limit.running]
+    queues = sorted({*running, *(wait.queue for wait in one.waits)})
     return [
         printable(one.name),
         "" if plan is None else str(plan.weight),
         "" if plan is None or plan.max_running is None else count(plan.max_running),
         "" if plan is None or plan.rate is None else pace_text(plan.rate.interval, plan.rate.burst),
         count(one.running),
+        ready_text(one.ready) if one.ready else "0",
+        age(one.oldest),
         ", ".join(queues),
     ]
 

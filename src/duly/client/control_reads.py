@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -11,7 +12,7 @@ from duly.client.client import Client
 from duly.client.options import whole_number
 from duly.client.twins import blocking, twin
 from duly.core.batch import BatchRecord
-from duly.core.control import KeyRecord, LimitRecord, Override, TenantPlan
+from duly.core.control import KeyRecord, LimitRecord, Override, TenantPlan, TenantWait
 from duly.core.key_health import key_trouble
 from duly.core.names import check_name
 from duly.stores.batches import batch_refused
@@ -27,10 +28,21 @@ class TenantStatus(msgspec.Struct, frozen=True):
     """None: each queue's own values hold."""
     limits: tuple[LimitRecord, ...] = ()
     """Named `tenant:QUEUE=NAME`; a queue where it uses nothing may be missing."""
+    waits: tuple[TenantWait, ...] = ()
+    """What it has ready in each fair queue, and for how long."""
 
     @property
     def running(self) -> int:
         return sum(limit.running for limit in self.limits)
+
+    @property
+    def ready(self) -> int:
+        return sum(wait.ready for wait in self.waits)
+
+    @property
+    def oldest(self) -> timedelta | None:
+        """How long the one of its jobs has waited that is ready longest."""
+        return max((wait.oldest for wait in self.waits), default=None)
 
 
 class ControlReads:
@@ -56,7 +68,7 @@ class ControlReads:
 
     @blocking
     def tenants(self) -> tuple[TenantStatus, ...]:
-        """Tenants with a plan or with something running in a fair queue, by name; of at most 1,000 limits."""
+        """Tenants with a plan, or with something running or ready in a fair queue, by name; of at most 1,000 each."""
         control = self._client.store.control
         plans = {plan.name: plan for plan in control.plans()}
         used: dict[str, list[LimitRecord]] = {}
@@ -64,8 +76,12 @@ class ControlReads:
             _, equals, name = limit.name.partition("=")
             if limit.name.startswith("tenant:") and equals:
                 used.setdefault(name, []).append(limit)
+        waits: dict[str, list[TenantWait]] = {}
+        for wait in control.waits():
+            waits.setdefault(wait.tenant, []).append(wait)
         return tuple(
-            TenantStatus(name, plans.get(name), tuple(used.get(name, ()))) for name in sorted({*plans, *used})
+            TenantStatus(name, plans.get(name), tuple(used.get(name, ())), tuple(waits.get(name, ())))
+            for name in sorted({*plans, *used, *waits})
         )
 
     @blocking
@@ -83,7 +99,7 @@ class ControlReads:
         plan = next((plan for plan in store.control.plans() if plan.name == name), None)
         found = store.control.limits([f"tenant:{queue}={name}" for queue in known])
         held = [one for one in found if one.running or one.waiting or one.max_running or one.rate]
-        return TenantStatus(name, plan, tuple(held))
+        return TenantStatus(name, plan, tuple(held), tuple(store.control.waits(name)))
 
     @blocking
     def keys(self, queue: str | None = None, *, limit: int = 100) -> tuple[KeyRecord, ...]:

@@ -93,7 +93,7 @@ def of_queue(client: Client, status: QueueStatus) -> Why:
 
 
 def of_tenant(client: Client, status: TenantStatus) -> Why:
-    return why_tenant(status.name, client.store.inspection.now(), status.plan, status.limits)
+    return why_tenant(status.name, client.store.inspection.now(), status.plan, status.limits, status.waits)
 
 
 def of_resource(client: Client, name: str) -> Why:

@@ -110,6 +110,21 @@ class TenantPlan(Struct, frozen=True):
     rate: Rate | None = None
 
 
+MOST_WAITING: Final = 1_000
+"""Ready jobs of one tenant are counted so far."""
+
+
+class TenantWait(Struct, frozen=True):
+    """What a tenant has ready in one fair queue."""
+
+    queue: str
+    tenant: str
+    ready: int
+    """At most MOST_WAITING and one are counted."""
+    oldest: timedelta
+    """How long the one that is ready longest has waited."""
+
+
 class KeyRecord(Struct, frozen=True):
     """An ordering key with work."""
 

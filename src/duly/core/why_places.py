@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from duly.core.batch import BatchRecord, BatchState
-from duly.core.control import LimitRecord, Override, TenantPlan
+from duly.core.control import MOST_WAITING, LimitRecord, Override, TenantPlan, TenantWait
 from duly.core.pace import pace_text
 from duly.core.why import (
     Reason,
@@ -51,7 +51,13 @@ def why_queue(
     return Why(f"queue {queue}", f"queue {queue}", tuple(reasons))
 
 
-def why_tenant(name: str, now: datetime, plan: TenantPlan | None, limits: Sequence[LimitRecord]) -> Why:
+def why_tenant(
+    name: str,
+    now: datetime,
+    plan: TenantPlan | None,
+    limits: Sequence[LimitRecord],
+    waits: Sequence[TenantWait] = (),
+) -> Why:
     """One tenant over its queues."""
     planned = "it has no plan: each queue's own values hold"
     if plan is not None:
@@ -61,6 +67,9 @@ def why_tenant(name: str, now: datetime, plan: TenantPlan | None, limits: Sequen
         )
         planned = f"its plan: weight {plan.weight}, {most} in each queue{pace}"
     reasons = [Reason("state", planned, f"duly tenants show {name}")]
+    for wait in waits:
+        many = "1 job is" if wait.ready == 1 else f"{ready_text(wait.ready)} jobs are"
+        reasons.append(Reason("numbers", f"{many} ready in {wait.queue}, the oldest for {span(wait.oldest)}"))
     for limit in limits:
         reasons += _limit(limit, now)
     held = [reason for reason in reasons if reason.kind not in {"state", "numbers"}]
@@ -70,6 +79,11 @@ def why_tenant(name: str, now: datetime, plan: TenantPlan | None, limits: Sequen
         )
     )
     return Why(f"tenant {name}", f"tenant {name}", tuple(reasons))
+
+
+def ready_text(ready: int) -> str:
+    """A number that was counted to MOST_WAITING and one."""
+    return f"over {counted(MOST_WAITING)}" if ready > MOST_WAITING else counted(ready)
 
 
 def why_resource(name: str, now: datetime, limit: LimitRecord) -> Why:

@@ -19,6 +19,7 @@ from duly.core.control import (
     Permit,
     Refusal,
     TenantPlan,
+    TenantWait,
 )
 from duly.core.job import Token
 from duly.core.lateness import Crossing
@@ -64,6 +65,9 @@ class ControlStore(Protocol):
     def set_plan(self, plan: TenantPlan, by: str, reason: str) -> None: ...
 
     def plans(self) -> list[TenantPlan]: ...
+
+    def waits(self, tenant: str | None = None, most: int = 1000) -> list[TenantWait]:
+        """Tenants with ready jobs in their lanes of fair queues, of at most so many lanes, by queue and tenant."""
 
     def keys(self, queue: str | None = None, most: int = 100) -> list[KeyRecord]:
         """Ordering keys with work, those with the most waiting first."""

@@ -19,6 +19,7 @@ from duly.core.control import (
     Rate,
     Refusal,
     TenantPlan,
+    TenantWait,
 )
 from duly.core.errors import LeaseLost
 from duly.core.filters import parse_where
@@ -139,6 +140,14 @@ class PostgresControl:
             TenantPlan(name, weight, most, _rate(interval, burst))
             for name, weight, most, interval, burst in self._database.call("read_plans")
         ]
+
+    def waits(self, tenant: str | None = None, most: int = 1000) -> list[TenantWait]:
+        parameters = {"tenant": tenant, "most": most, "now": self._database.now()}
+        found = [
+            TenantWait(queue, name, ready, timedelta(seconds=max(oldest, 0.0)))
+            for queue, name, ready, oldest in self._database.call("read_tenant_waits", parameters)
+        ]
+        return sorted(found, key=lambda wait: (wait.queue, wait.tenant))
 
     def keys(self, queue: str | None = None, most: int = 100) -> list[KeyRecord]:
         return [

@@ -235,6 +235,7 @@ CAPABILITIES: Final = Capabilities(
         "select_task_limits",
         "select_task_policies",
         "select_tasks",
+        "select_tenant_wait",
         "select_these_blocked",
         "select_these_dead",
         "select_these_ready",

@@ -14,16 +14,18 @@ from duly.core.control import (
     Rate,
     Refusal,
     TenantPlan,
+    TenantWait,
 )
 from duly.core.job import Token
 from duly.core.names import key_of
 from duly.stores.sqlite import breaking, keyholders, permits
 from duly.stores.sqlite.bounds import bounds_of
 from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.moves import lane_of, tenant_key
 from duly.stores.sqlite.operator import note_act
 from duly.stores.sqlite.overriding import lift_in, override_in, override_of, plan_record, set_plan_in
 from duly.stores.sqlite.session import Session
-from duly.stores.sqlite.times import from_micros, maybe_from_micros
+from duly.stores.sqlite.times import MICROSECOND, from_micros, maybe_from_micros
 from duly.stores.sqlite.transport import ids_text
 from duly.stores.sqlite.usage import Use, bound_of, uses_of
 
@@ -101,6 +103,19 @@ class SQLiteControl:
         with self._database.read() as session:
             return [plan_record(row) for row in session.rows("select_plans")]
 
+    def waits(self, tenant: str | None = None, most: int = 1000) -> list[TenantWait]:
+        found: list[TenantWait] = []
+        with self._database.read(snapshot=True) as session:
+            for (queue,) in session.rows("select_fair_queues"):
+                lane = lane_of(queue, False)
+                lanes = [(tenant_key(tenant), tenant)] if tenant else _lanes(session, lane, most - len(found))
+                for key, name in lanes:
+                    ready, since = session.row("select_tenant_wait", queue=lane, tenant=key) or (0, None)
+                    if ready:
+                        waited = max(session.now - since, 0) * MICROSECOND
+                        found.append(TenantWait(queue, name, ready, waited))
+        return sorted(found[:most], key=lambda wait: (wait.queue, wait.tenant))
+
     def keys(self, queue: str | None = None, most: int = 100) -> list[KeyRecord]:
         with self._database.read() as session:
             return keyholders.keys_in(session, queue, most)
@@ -111,6 +126,14 @@ class SQLiteControl:
             if waited:
                 note_act(session, f"resume key {key} of {queue}", by, reason)
             return waited
+
+
+def _lanes(session: Session, queue: int, most: int) -> list[tuple[int, str]]:
+    """Tenants with ready jobs in their lanes, by key."""
+    if most <= 0:
+        return []
+    rows = session.rows("select_lane_tenants", queue=queue, after=-(2**63), most=most + 1)
+    return [(key, name) for key, name, *_ in rows if key][:most]
 
 
 def _records(session: Session, names: Sequence[str]) -> list[LimitRecord]:

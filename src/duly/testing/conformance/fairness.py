@@ -251,6 +251,37 @@ def a_redriven_job_counts_with_its_tenant_where_the_queue_has_become_fair(bench:
     assert bench.start(worker, 10, fair=True) == []
 
 
+# What waits
+
+
+def the_wait_of_each_tenant_is_measured(bench: Bench) -> None:
+    _fair(bench)
+    _put(bench, "a", 1, priority=900)
+    bench.clock.advance(MINUTE)
+    _put(bench, "a", 2)
+    _put(bench, "b", 1)
+    bench.put()
+    bench.put(tenant="c", fair=True, delay=MINUTE)
+    bench.put(queue="other", tenant="a")
+    bench.clock.advance(SECOND)
+
+    waits = [(one.queue, one.tenant, one.ready, one.oldest) for one in bench.store.control.waits()]
+
+    assert waits == [("default", "a", 3, MINUTE + SECOND), ("default", "b", 1, SECOND)]
+    assert [one.tenant for one in bench.store.control.waits("b")] == ["b"]
+    assert bench.store.control.waits("nobody") == []
+    assert len(bench.store.control.waits(most=1)) == 1
+
+
+def a_tenant_whose_jobs_have_started_waits_no_more(bench: Bench) -> None:
+    worker = _fair(bench)
+    _put(bench, "a", 2)
+    _put(bench, "b", 1)
+    bench.start(worker, 2, fair=True)
+
+    assert [(one.tenant, one.ready) for one in bench.store.control.waits()] == [("a", 1)]
+
+
 # Bounds of tenants
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from duly.core.control import (
+    MOST_WAITING,
     BreakerState,
     Calls,
     KeyRecord,
@@ -15,6 +16,7 @@ from duly.core.control import (
     Permit,
     Refusal,
     TenantPlan,
+    TenantWait,
 )
 from duly.core.errors import LeaseLost
 from duly.core.job import Incarnation, Token
@@ -184,6 +186,21 @@ class ModelControl:
     def plans(self) -> list[TenantPlan]:
         with self._model.tables.lock:
             return [plan for _, plan in sorted(self._model.tables.plans.items())]
+
+    def waits(self, tenant: str | None = None, most: int = 1000) -> list[TenantWait]:
+        with self._model.tables.lock:
+            now, lanes = self._model.clock(), dict[tuple[str, str], list[timedelta]]()
+            for entry in self._model.tables.entries.values():
+                policy = self._model.tables.policies.get(entry.new.queue)
+                fair = policy is not None and policy.fair and not entry.counters.lost
+                waits = entry.state is State.ready and tenant in {None, entry.lane}
+                if fair and waits and entry.lane and entry.waiting_since:
+                    lanes.setdefault((entry.new.queue, entry.lane), []).append(now - entry.waiting_since)
+            found = [
+                TenantWait(*lane, min(len(ages), MOST_WAITING + 1), max(ages))
+                for lane, ages in sorted(lanes.items())
+            ]
+            return found[:most]
 
     def keys(self, queue: str | None = None, most: int = 100) -> list[KeyRecord]:
         with self._model.tables.lock:

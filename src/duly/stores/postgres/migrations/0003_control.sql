@@ -343,6 +343,7 @@ create table {schema}.batch_done (
 -- include: functions/lift_1.sql
 -- include: functions/set_plan_1.sql
 -- include: functions/keys_1.sql
+-- include: functions/tenant_waits_1.sql
 -- include: functions/resume_key_1.sql
 -- include: functions/lookup_3.sql
 -- include: functions/facts_1.sql
