@@ -4,7 +4,7 @@ create function {schema}.begin_taking_1(
     p_keys bigint[], p_names text[], p_policies bigint[], p_ids bigint[], p_now timestamptz, out taking {schema}.taking_1)
 language plpgsql as $$
 declare
-    v_mine bigint[] := lock_limits_1(p_keys, p_names, p_policies);
+    v_mine bigint[] := lock_limits_1(p_keys, p_names, p_policies, p_now);
 begin
     select array_agg(o.key), array_agg(o.free), array_agg(o.counted), array_agg(o.tat), array_agg(o.pace), array_agg(o.burst),
            array_agg(o.closed_until)

@@ -47,7 +47,7 @@ begin
         v_lone := array(
             select b.id from (
                 select u.key from unnest(v_limits) as u (key)
-                 where not exists (select 1 from limit_state s where s.key = u.key) offset 0) g
+                 where (select true from limit_state s where s.key = u.key) is null offset 0) g
              cross join lateral (
                 select b.id from blocked b where b.gate = g.key and b.cause = 4
                  order by b.gate, b.tenant, b.priority, b.pos limit 500 for update skip locked) b);
@@ -56,7 +56,7 @@ begin
         end if;
         -- Locks as long as states of them are there.
         v_limits := lock_limits_1(array(select s.key from unnest(v_limits) as u (key) cross join lateral (
-            select s.key from limit_state s where s.key = u.key offset 0) s), null, null);
+            select s.key from limit_state s where s.key = u.key offset 0) s), null, null, p_now);
     end if;
     if v_keys is not null then
         -- Whoever is setting a job behind one of them just now has the lock: what it does is seen, or the key is left.
@@ -80,7 +80,7 @@ begin
             select b.id from blocked b where b.id = u.id and b.cause > 2 for update skip locked) x);
     v_held_keys := array(
         select u.key from unnest(v_keys, v_heads) as u (key, id)
-         where u.id <> all(v_ids) and exists (select 1 from blocked b where b.id = u.id and b.cause > 2));
+         where u.id <> all(v_ids) and (select b.cause > 2 from blocked b where b.id = u.id));
     with open as materialized (
         select o.key, greatest(0, least(500, o.free, floor(
                    o.burst - extract(epoch from greatest(o.tat, p_now) - p_now) / extract(epoch from o.pace) + 1e-6))) as most
@@ -93,7 +93,7 @@ begin
          where o.most > 0
     )
     select v_ids || array(select i.id from next n cross join lateral unnest(n.ids) as i (id) where i.id <> all(v_ids)),
-           array(select n.key from next n where n.ids = '{}' and exists (select 1 from blocked b where b.gate = n.key)),
+           array(select n.key from next n where n.ids = '{}' and (select true from blocked b where b.gate = n.key limit 1)),
            array(select n.key from next n where n.turn <> n.before), array(select n.turn from next n where n.turn <> n.before)
       into v_ids, v_held, v_turned, v_turns;
     if v_turned <> '{}' then

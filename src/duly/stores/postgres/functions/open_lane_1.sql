@@ -9,7 +9,7 @@ declare
     v_open record;
 begin
     key := key_of_1('queue:' || p_queue);
-    if lock_limits_1(array[key], array['queue:' || p_queue], array[key]) = '{}' then
+    if lock_limits_1(array[key], array['queue:' || p_queue], array[key], p_now) = '{}' then
         room := 0;
         return;
     end if;

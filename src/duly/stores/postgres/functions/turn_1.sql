@@ -69,7 +69,7 @@ begin
          where v_seen[x.place] = 0 or (x.most - x.held <= 0) is not true;
         v_locked := '{}';
         if v_bounded is not null then
-            v_locked := lock_limits_1(v_bounded, v_bounded_names, array_fill(v_policy, array[cardinality(v_bounded)]));
+            v_locked := lock_limits_1(v_bounded, v_bounded_names, array_fill(v_policy, array[cardinality(v_bounded)]), p_now);
         end if;
         for v_row in
             select u.tenant, u.key, case when u.tenant = 0 then 1 else u.weight end as weight, u.held,
