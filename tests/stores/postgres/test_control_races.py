@@ -296,7 +296,7 @@ def test_a_job_that_is_just_being_set_behind_its_head_is_not_forgotten(
 
         told = store.jobs.exchange(me, [ended(head)], ask())
 
-        assert told.claimed == () and told.again == SOON
+        assert (told.claimed, told.again) == ((), SOON)
         claiming.commit()
 
     assert ids(start(store, me)) == [second]
