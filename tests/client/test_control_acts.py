@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from duly import App, Filter, NotFound, State, UsageError
+from duly import App, Breaker, Filter, NotFound, State, UsageError
 from duly.core.decide import completed
 from duly.core.job import ClaimedJob, ClaimRequest, QueueClaim
+from duly.worker.registration import declare
 from tests.client.conftest import Hands
 
 
@@ -203,6 +204,19 @@ def test_a_key_that_does_not_wait_is_not_resumed(both: App) -> None:
 def test_a_breaker_of_no_resource_is_not_set(both: App) -> None:
     with pytest.raises(NotFound, match="has a breaker"):
         both.operate.breaker("stripe", "open")
+
+
+@pytest.mark.parametrize("name", ["stripe", "resource:stripe"])
+def test_a_breaker_is_set_by_its_name_with_or_without_what_it_is(both: App, name: str) -> None:
+    both.resource("stripe", breaker=Breaker())
+    declare(both)
+
+    both.operate.breaker(name, "open", reason="INC-311")
+    (opened,) = both.inspect.limits(["resource:stripe"])
+    both.operate.breaker(name, None)
+    (left,) = both.inspect.limits(["resource:stripe"])
+
+    assert (opened.breaker, left.breaker) == ("open", "closed")
 
 
 def test_the_twins_do_the_same(both: App) -> None:

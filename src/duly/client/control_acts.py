@@ -158,7 +158,9 @@ class ControlActs:
         """
         if state not in {None, "open", "closed"}:
             raise UsageError(f"state={state!r:.40}: write 'open', 'closed', or None for its own counts")
-        name = resource_limit(check_name("resource", resource))
+        # With the prefix, as the other verbs and reads name it.
+        resource = check_name("resource", resource).removeprefix("resource:")
+        name = resource_limit(resource)
         if not self._client.store.control.set_breaker(name, state, self.actor(), reason_given(reason)):
             raise NotFound(
                 f"no resource {resource!r} has a breaker; declare it with jobs.resource({resource!r}, "
