@@ -302,6 +302,18 @@ def test_a_queue_tells_its_numbers_its_bounds_and_its_health(jobs: App, send: An
     assert reasons[3][1] == "paused: 1 job waits, the oldest for 0s until `duly resume default`"
 
 
+def test_a_job_of_a_queue_that_sheds_says_what_may_become_of_it(jobs: App, send: Any, hands: Hands) -> None:
+    full = QueuePolicy("default", max_depth=1, when_full="shed")
+    jobs.store.schema.declare(Registration("app", "1", (full,), (TaskPolicy("send", "default", 100),)))
+    first, second = (send.enqueue() for _ in range(2))
+
+    text = "its queue: full: 2 jobs wait, 1 more is above max_depth=1; the least urgent jobs are shed"
+    assert told(jobs, second)[-1] == ("full", text, "duly why default")
+    assert ("full", text.removeprefix("its queue: "), None) in told(jobs, "default")
+    hands.claim(1)
+    assert [kind for kind, _, _ in told(jobs, first)] == ["running"]
+
+
 def test_a_tenant_tells_what_waits_and_for_how_long(jobs: App, send: Any, noon: Noon) -> None:
     registration = Registration(
         "app", "1", (QueuePolicy("default", fair=True),), (TaskPolicy("send", "default", 100),)

@@ -14,6 +14,7 @@ from duly.client.control_reads import key_troubles
 from duly.client.job import Job, local_job
 from duly.client.registry import nearest
 from duly.core.batch import BatchRecord
+from duly.core.bounds import pressure_text
 from duly.core.control import queue_limit, resource_limit, tenant_limit
 from duly.core.endings import Ending, Skip, Snooze
 from duly.core.errors import NotFound, UsageError
@@ -24,6 +25,7 @@ from duly.core.names import check_name
 from duly.core.why import GuardAnswer, Situation, Stop, Why, why_job
 from duly.core.why_places import why_batch, why_queue, why_resource, why_tenant
 from duly.stores.batches import batch_refused
+from duly.stores.protocol import QueueCount
 
 if TYPE_CHECKING:
     from duly.client.control_reads import TenantStatus
@@ -52,7 +54,8 @@ def of_job(client: Client, id: JobId, *, guards: bool) -> Why:
     names = [queue_limit(job.queue), *facts.limits]
     if job.tenant:
         names.append(tenant_limit(job.queue, job.tenant))
-    rates = {count.queue: count.out_per_s for count in store.inspection.counts()}
+    count = next((one for one in store.inspection.counts() if one.queue == job.queue), QueueCount(job.queue))
+    pressure = store.pressing.pressures([job.queue])[job.queue]
     return why_job(
         Situation(
             now,
@@ -60,9 +63,10 @@ def of_job(client: Client, id: JobId, *, guards: bool) -> Why:
             stops=stops(client, queue_limit(job.queue), f"task:{job.task}"),
             limits=tuple(store.control.limits(list(dict.fromkeys(names)))),
             overrides=tuple(store.control.overrides()),
-            out_per_s=rates.get(job.queue),
+            out_per_s=count.out_per_s,
             guards=_asked(client, job) if guards else (),
             batch=batch,
+            pressed=pressure_text(pressure, count.ready, count.oldest_ready, now),
         )
     )
 

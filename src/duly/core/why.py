@@ -77,6 +77,8 @@ class Situation(Struct, frozen=True):
     guards: tuple[GuardAnswer, ...] = ()
     batch: BatchRecord | None = None
     """The one that it is a member of."""
+    pressed: str | None = None
+    """What its queue holds back of producers and sheds, in words."""
 
 
 class Reason(Struct, frozen=True):
@@ -112,6 +114,8 @@ def why_job(situation: Situation) -> Why:
         reasons = [_running(job, situation.now)]
     else:
         reasons = [*_waiting(situation)]
+        if situation.pressed is not None:
+            reasons.append(Reason("full", f"its queue: {situation.pressed}", f"duly why {quoted(job.queue)}"))
     if situation.batch is not None:
         reasons.append(member_reason(situation.batch))
     return Why(f"job {job.id}", head, tuple(reasons))
