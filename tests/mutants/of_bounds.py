@@ -11,8 +11,6 @@ FUNCTIONS = "stores/postgres/functions/"
 CHAINS = ("tests/worker/test_chains.py",)
 GUARDS = ("tests/client/test_guards.py",)
 USAGE = ("tests/worker/test_usage.py",)
-WHY = ("tests/client/test_why.py",)
-DEAD_BREAKER = ("tests/worker/test_dead_breaker.py",)
 
 WORKER = [
     Mutant(
@@ -246,42 +244,42 @@ TOLD = [
         "(o.priority, o.pos) < (r.priority, r.pos)",
         "(o.priority, o.pos) <= (r.priority, r.pos)",
         "a job is not ahead of itself",
-        tests=WHY,
+        ("telling",),
     ),
     Mutant(
         QUERIES + "select_facts.sql",
         "and exists (select 1 from json_each(w.tasks) as t where t.key = :task)",
         "",
         "a worker that does not know the task is no help",
-        tests=WHY,
+        ("telling",),
     ),
     Mutant(
         FUNCTIONS + "facts_1.sql",
         "count(*) filter (where w.known ? v_job.task_key::text)",
         "count(*)",
         "a worker that does not know the task is no help",
-        tests=WHY,
+        ("telling",),
     ),
     Mutant(
         FUNCTIONS + "facts_1.sql",
         "(r.priority, r.pos) < (v_lane.priority, v_lane.pos)",
         "(r.priority, r.pos) <= (v_lane.priority, v_lane.pos)",
         "a job is not ahead of itself",
-        tests=WHY,
+        ("telling",),
     ),
     Mutant(
         QUERIES + "select_outcomes.sql",
         "and f.status = 'completed'",
         "",
         "what was skipped is no success of a queue",
-        tests=DEAD_BREAKER,
+        ("telling",),
     ),
     Mutant(
         QUERIES + "select_outcomes.sql",
         "d.died_at > since.at limit :most",
         "d.died_at > 0 limit :most",
         "deaths of long ago stop no queue",
-        tests=DEAD_BREAKER,
+        ("telling",),
     ),
 ]
 

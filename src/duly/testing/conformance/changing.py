@@ -118,6 +118,16 @@ def a_block_names_a_task_a_tenant_and_a_tag_and_all_must_fit(bench: Bench) -> No
     assert bench.row(ids[0]).waits_for == f"block:{block}"
 
 
+def a_block_is_told_before_a_limit(bench: Bench) -> None:
+    bench.declare(LimitPolicy("task:ok", max_running=1), takes=[TaskLimit("ok", "task:ok")])
+    worker = bench.worker()
+    block = _block(bench, **POISONOUS)
+    running, blocked = bench.put_all([new_job(args=b'{"customer_id":%d}' % customer) for customer in (8, 7)])
+
+    assert bench.start_ids(worker) == [running]
+    assert bench.row(blocked).waits_for == f"block:{block}"
+
+
 # Limits
 
 
