@@ -313,6 +313,24 @@ def a_tenant_with_room_is_found_behind_many_that_have_none(bench: Bench) -> None
         assert next_one.tenant == job.tenant
 
 
+def a_chain_takes_no_more_of_a_tenant_than_its_limit_allows(bench: Bench) -> None:
+    worker = _fair(bench, LimitPolicy("tenant:default", max_running=1))
+    for tenant in "ab":
+        bench.put_many(3, tenant=tenant, fair=True, ordering_key="k")
+
+    claimed = bench.start(worker, 10, fair=True, chain=3)
+
+    assert sorted(job.tenant for job in claimed) == ["a", "b"]
+    assert [bench.running(f"tenant:default={tenant}") for tenant in "ab"] == [1, 1]
+
+
+def a_chain_starts_no_more_of_a_tenant_than_its_rate_allows(bench: Bench) -> None:
+    worker = _fair(bench, LimitPolicy("tenant:default", rate=Rate(60.0)))
+    ids = bench.put_many(3, tenant="a", fair=True, ordering_key="k")
+
+    assert bench.start_ids(worker, fair=True, chain=3) == ids[:1]
+
+
 def the_limit_of_a_tenant_is_given_back_by_the_dead(bench: Bench) -> None:
     worker = _fair(bench, LimitPolicy("tenant:default", max_running=1))
     ids = _put(bench, "a", 2)

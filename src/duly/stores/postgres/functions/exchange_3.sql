@@ -342,8 +342,10 @@ begin
                 v_set_aside := coalesce(v_set_aside, 0) + cardinality(v_staged);
                 v_due := coalesce(v_due, '-infinity');
                 p_caps[v_place] := v_left - v_started;
-                for v_row in select * from admit_1(p_incarnation, v_known, v_paused_tasks, p_lanes, p_caps, v_wanted, p_chain,
-                                                   v_staged, v_staged, v_mark is not null, v_now) loop
+                -- What follows in a fair queue is its tenant's, which has had its share of this turn, and of its limit.
+                for v_row in select * from admit_1(p_incarnation, v_known, v_paused_tasks, p_lanes, p_caps, v_wanted,
+                                                   case when p_fair[v_place] then 1 else p_chain end, v_staged, v_staged,
+                                                   v_mark is not null, v_now) loop
                     return next v_row;
                     v_started := v_started + 1;
                     v_wanted := v_wanted - 1;
