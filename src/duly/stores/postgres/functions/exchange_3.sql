@@ -52,6 +52,8 @@ declare
     v_lanes bigint[];
     v_limit bigint;
     v_room int;
+    -- When to come back to a queue in which another claim was.
+    v_again timestamptz;
     v_mark smallint;
     v_aged int;
     v_special boolean;
@@ -174,7 +176,8 @@ begin
                 if p_queues[v_place] = any(v_bounded) then
                     v_blocks := exists (select 1 from limit_policy l where l.queue = p_queues[v_place] and l.name like 'block:%');
                     if exists (select 1 from limit_policy l where l.name = 'queue:' || p_queues[v_place]) then
-                        select o.key, o.room into v_limit, v_room from open_lane_1(p_queues[v_place], v_now) o;
+                        select o.key, o.room, least(v_again, o.again) into v_limit, v_room, v_again
+                          from open_lane_1(p_queues[v_place], v_now) o;
                         v_due := coalesce(v_due, '-infinity');
                         v_left := least(v_left, v_room);
                     end if;
@@ -385,7 +388,7 @@ begin
     if v_due is not null or cardinality(p_unparked) > 0 then
         v_row := row('now', null, null, null, null, null, null, null, null, v_now, null, null, null, null, null, null, null, null);
         if v_wanted > 0 then
-            v_due := case when v_set_aside >= 2000 then '-infinity' else next_word_1() end;
+            v_due := case when v_set_aside >= 2000 then '-infinity' else least(next_word_1(), v_again) end;
             v_row.timeout := case when v_due <= v_now then '0' else v_due - v_now end;
         end if;
         return next v_row;
