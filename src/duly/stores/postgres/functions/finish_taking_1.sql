@@ -5,8 +5,11 @@ create function {schema}.finish_taking_1(taking {schema}.taking_1, p_run bigint[
 returns void
 language plpgsql as $$
 begin
-    delete from hold h using unnest(taking.taken_ids, taking.taken_keys) as u (id, key)
-     where h.key = u.key and h.id = u.id and h.incarnation = 0;
+    if taking.kept_ids is not null then
+        delete from hold where ctid = any(array(
+            select h.tid from unnest(taking.taken_ids, taking.taken_keys) as u (id, key) cross join lateral (
+                select h.ctid as tid from hold h where h.key = u.key and h.id = u.id and h.incarnation = 0 offset 0) h));
+    end if;
     insert into hold (key, id, incarnation)
     select u.key, u.id, p_incarnation from unnest(taking.taken_keys, taking.taken_ids) as u (key, id)
      union all
@@ -19,8 +22,10 @@ begin
         )
         insert into released (due, kind, key) select '-infinity'::timestamptz, 2, g.key from gone g;
     end if;
-    update limit_state s set tat = u.tat from unnest(taking.keys, taking.tat) as u (key, tat)
-     where s.key = u.key and s.tat is distinct from u.tat;
+    update limit_state s set tat = p.tat
+      from (select u.tat, s.tid from unnest(taking.keys, taking.tat) as u (key, tat) cross join lateral (
+                select s.ctid as tid from limit_state s where s.key = u.key and s.tat is distinct from u.tat offset 0) s) p
+     where s.ctid = p.tid;
     perform watch_limits_1(taking.keys, p_now);
 end
 $$;

@@ -31,7 +31,7 @@ begin
     select count(*), max(w.key), array_agg(w.key) filter (where w.gone), array_agg(w.key) filter (where w.skipped),
            array_agg(w.key) filter (
                 where not w.paused and w.first is not null
-                  and (w.owned is null or exists (select 1 from blocked b where b.id = w.id and b.cause = 3))),
+                  and (w.owned is null or (select true from blocked b where b.id = w.id and b.cause = 3))),
            array_agg(w.key) filter (where w.first is null and not w.paused)
       into v_walked, v_last, v_gone, v_skipped, v_stuck, v_idle from walked w;
     insert into sweep (name, last_at, position)
@@ -39,9 +39,11 @@ begin
         on conflict (name) do update set last_at = excluded.last_at, position = excluded.position;
     if v_gone is not null then
         delete from keyed k using key_head h where h.key = any(v_gone) and k.key = h.key and k.id = h.id
-           and not exists (select 1 from ready r where r.id = k.id) and not exists (select 1 from scheduled s where s.id = k.id)
-           and not exists (select 1 from blocked b where b.id = k.id) and not exists (select 1 from claimed c where c.id = k.id)
-           and not exists (select 1 from dead d where d.id = k.id);
+           and (select true from ready r where r.id = k.id limit 1) is null
+           and (select true from scheduled s where s.id = k.id limit 1) is null
+           and (select true from blocked b where b.id = k.id limit 1) is null
+           and (select true from claimed c where c.id = k.id limit 1) is null
+           and (select true from dead d where d.id = k.id limit 1) is null;
     end if;
     -- Its queue skips the dead since. A key that was paused waits for a person.
     if v_skipped is not null then
@@ -56,7 +58,7 @@ begin
         v_idle := array(select x.key from unnest(v_idle) as u (key) cross join lateral (
             select h.key from key_head h where h.key = u.key for update skip locked) x);
         delete from key_head h where h.key = any(v_idle) and not h.paused
-           and not exists (select 1 from keyed k where k.key = h.key);
+           and (select true from keyed k where k.key = h.key limit 1) is null;
     end if;
     insert into released (due, kind, key)
     select '-infinity'::timestamptz, 1, u.key from unnest(v_gone || v_skipped || v_stuck) as u (key);

@@ -31,9 +31,9 @@ begin
             select h.ctid from hold h
              where h.until <= p_now
                 or h.until is null and h.incarnation <> 0
-                   and not exists (select 1 from claimed c where c.incarnation = h.incarnation and c.id = h.id)
+                   and (select true from claimed c where c.incarnation = h.incarnation and c.id = h.id limit 1) is null
                 or h.until is null and h.incarnation = 0
-                   and not exists (select 1 from blocked b where b.id = h.id and b.cause > 2)
+                   and (select true from blocked b where b.id = h.id and b.cause > 2 limit 1) is null
              limit 5000 for update skip locked))
         returning key
     )
@@ -47,7 +47,7 @@ begin
     insert into keyed (key, id)
     select b.gate, b.id from unnest(v_gates) as u (gate) cross join lateral (
         select b.gate, b.id, b.cause from blocked b where b.gate = u.gate order by b.gate, b.tenant, b.priority, b.pos limit 1) b
-     where b.cause = 3 and not exists (select 1 from keyed k where k.key = b.gate and k.id = b.id)
+     where b.cause = 3 and (select true from keyed k where k.key = b.gate and k.id = b.id limit 1) is null
         on conflict do nothing;
     insert into released (due, kind, key)
     select '-infinity'::timestamptz, 2, u.key from unnest(v_freed) as u (key)
@@ -55,7 +55,7 @@ begin
     select '-infinity'::timestamptz, case b.cause when 3 then 1 else 2 end, u.gate from unnest(v_gates) as u (gate) cross join lateral (
         select b.cause from blocked b where b.gate = u.gate order by b.gate, b.tenant, b.priority, b.pos limit 1) b
      where case b.cause
-           when 3 then not exists (select 1 from key_head h where h.key = u.gate)
+           when 3 then (select true from key_head h where h.key = u.gate limit 1) is null
            else exists (select 1 from open_limits_1(array[u.gate], p_now) o
                          where coalesce(o.free > 0, true) and o.closed_until is null
                            and coalesce(greatest(o.tat, p_now) - (o.burst - 1) * o.pace <= p_now, true)) end;
@@ -67,14 +67,14 @@ begin
         select b.id from unnest(v_gates) as u (gate) cross join lateral (
             select b.id from blocked b where b.gate = u.gate and b.cause = 4
              order by b.gate, b.tenant, b.priority, b.pos limit 500 for update skip locked) b
-         where not exists (select 1 from limit_state s where s.key = u.gate)), p_now);
+         where (select true from limit_state s where s.key = u.gate limit 1) is null), p_now);
     select array_agg(w.key) filter (where w.idle), max(w.key), count(*) into v_idle, v_last, v_walked
       from (select s.key, coalesce(s.tat <= p_now, true) and coalesce(s.held_until <= p_now, true) and s.forced is null
                           and coalesce(s.breaker_state = 'closed' and s.calls = 0, true)
                           -- A bounded queue's is looked at by every claim, and would be made again by the next one.
                           and not exists (select 1 from limit_policy p where p.key = s.key and p.queue is not null)
-                          and not exists (select 1 from hold h where h.key = s.key)
-                          and not exists (select 1 from blocked b where b.gate = s.key) as idle
+                          and (select true from hold h where h.key = s.key limit 1) is null
+                          and (select true from blocked b where b.gate = s.key limit 1) is null as idle
               from limit_state s
              where s.key > coalesce((select w.position from sweep w where w.name = 'limits'), -9223372036854775808)
              order by s.key limit 1000) w;
@@ -84,8 +84,8 @@ begin
     if v_idle is not null then
         v_idle := array(select x.key from unnest(v_idle) as u (key) cross join lateral (
             select s.key from limit_state s where s.key = u.key for update skip locked) x);
-        delete from limit_state s where s.key = any(v_idle) and not exists (select 1 from hold h where h.key = s.key)
-           and not exists (select 1 from blocked b where b.gate = s.key) and coalesce(s.tat <= p_now, true)
+        delete from limit_state s where s.key = any(v_idle) and (select true from hold h where h.key = s.key limit 1) is null
+           and (select true from blocked b where b.gate = s.key limit 1) is null and coalesce(s.tat <= p_now, true)
            and coalesce(s.held_until <= p_now, true) and s.forced is null;
     end if;
 end

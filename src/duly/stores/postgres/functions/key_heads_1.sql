@@ -9,18 +9,18 @@ language plpgsql as $$
 begin
     return query
     with heads as materialized (
-        select h.key, h.id as was, h.paused or coalesce(o.paused, l.paused, false) as paused, coalesce(o.id, l.id) as id,
+        select h.tid, h.key, h.id as was, h.paused or coalesce(o.paused, l.paused, false) as paused, coalesce(o.id, l.id) as id,
                l.id as first
           from unnest(p_keys) as u (key)
          cross join lateral (
-            select h.key, h.id, h.paused from key_head h where h.key = u.key offset 0) h
+            select h.ctid as tid, h.key, h.id, h.paused from key_head h where h.key = u.key offset 0) h
           left join lateral (
             select k.id, k.paused from keyed k where k.key = h.key and k.id = h.id offset 0) o on true
           left join lateral (
             select k.id, k.paused from keyed k where k.key = h.key order by k.key, k.id limit 1) l on true
     ), owned as (
         update key_head k set id = h.id, paused = h.paused, since = case when h.id = h.was then k.since else p_now end
-          from heads h where k.key = h.key and (k.id, k.paused) is distinct from (h.id, h.paused)
+          from heads h where k.ctid = h.tid and (k.id, k.paused) is distinct from (h.id, h.paused)
     ), told as (
         update keyed k set paused = false from heads h where h.paused and k.key = h.key and k.id = h.id and k.paused
     )
