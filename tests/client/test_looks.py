@@ -83,7 +83,7 @@ def test_where_counting_takes_long_the_store_is_asked_less_often() -> None:
     producer = Producer(max_depth=10**7)
     producer.brings(1)
     producer.clock.now += 1
-    producer.store.takes = 0.2
+    producer.store.fill, producer.store.takes = Fill(10**6), 0.2
     producer.brings(1)
 
     for _ in range(99):
@@ -151,6 +151,20 @@ def test_before_it_refuses_it_looks_again_where_the_store_counts_at_once() -> No
     producer.store.fill = Fill(3)
 
     assert not producer.is_refused(1)
+
+
+def test_a_store_that_counts_for_all_is_asked_again_a_tenth_of_a_second_later() -> None:
+    producer = Producer()
+    producer.store.fill = Fill(10, at=AT)
+    refused = producer.is_refused(1)
+    producer.store.fill = Fill(3, at=AT + timedelta(seconds=0.1))
+
+    producer.clock.now += 0.05
+    soon = producer.is_refused(1)
+    producer.clock.now += 0.06
+    later = producer.is_refused(1)
+
+    assert (refused, soon, later) == (True, True, False)
 
 
 def test_queues_that_are_less_important_are_refused_from_outside() -> None:

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 _AGE: Final = SAMPLE_AGE.total_seconds()
 _SHARE: Final = 50
 """Looks cost a producer at most one part in so many of its time: a million jobs are not counted in a moment."""
+_COST: Final = 0.002
+_COST_OF_ROW: Final = 1e-5
+"""Seconds that a look costs at most, and each job that it counts."""
+_KEPT: Final = 0.1
+"""Seconds in which a store that counts for all producers together does not count again."""
 _PATIENCE: Final = 0.1
 """Seconds: a caller's transaction holds locks, and waits no longer for a look."""
 _SHORTEST_REST: Final = 0.02
@@ -185,11 +190,12 @@ class Pressing:
             return True
         if self._admitted:
             wanted = {queue: more for queue, more in wanted.items() if more > self._admitted.get(queue, 0)}
-        # A store that keeps its count for all producers knows nothing newer.
         over = [one.queue for one in self._over(wanted) if one.queue in self._samples]
-        if not over or self._clock() - self._counted_at < _SHARE * self._cost:
+        age = self._clock() - self._counted_at
+        if not over or age < _SHARE * self._cost:
             return False
-        return any(self._samples[queue].fill.at is None for queue in over)
+        # Sooner, a store that keeps its count for all producers knows nothing newer.
+        return age >= _KEPT or any(self._samples[queue].fill.at is None for queue in over)
 
     def look(self, wanted: Iterable[str]) -> None:
         """Ask the store; blocks. Nothing, when another thread is at it and these queues are known."""
@@ -211,14 +217,17 @@ class Pressing:
 
     def _count(self, new: list[str]) -> None:
         asked = {queue: self._bounds[queue].count_to for queue in {*self._samples, *new}}
-        began = self._clock()
+        began, rows = self._clock(), 0
         try:
             if asked:
-                self._keep(self._store().fills(asked), began)
+                fills = self._store().fills(asked)
+                rows = sum(fill.depth for fill in fills.values())
+                self._keep(fills, began)
         finally:
             self._counted_at = self._clock()
-            # The first look may have opened the store.
-            self._cost = 0.0 if new else self._counted_at - began
+            # A first look may have opened the store, and on a busy machine few rows take long, too.
+            most = _COST + _COST_OF_ROW * rows
+            self._cost = 0.0 if new else min(most, self._counted_at - began)
 
     def judge(self, wanted: Mapping[str, int], *, strict: frozenset[str], joined: bool) -> Verdict:
         """What becomes of so many jobs for these queues, which count from now on. QueueFull when they are refused.

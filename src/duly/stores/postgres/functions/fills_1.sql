@@ -1,7 +1,6 @@
--- What stands in queue_fill of these queues, after counting anew what is older than a second and than twenty times what its
--- count took, unless somebody else is at it:
--- ready jobs, counted to one more than asked, since when the oldest of those is, how many jobs ended a second lately, and
--- when that was counted.
+-- What stands in queue_fill of these queues, after counting anew what is older than a tenth of a second and than twenty times
+-- what its count took, unless somebody else is at it: ready jobs, counted to one more than asked, since when the oldest of
+-- those is, how many jobs ended a second lately, and when that was counted.
 -- Lock: advisory try-lock of the transaction, then rows of queue_fill. Index: queue_fill_pkey, ready_pkey, sample_pkey.
 -- Differs: SQLite counts at each call.
 create function {schema}.fills_1(p_keys bigint[], p_most int[], p_now timestamptz)
@@ -18,8 +17,12 @@ begin
         select 1 from unnest(p_keys, p_most) as u (queue, most)
          where not exists (select 1 from queue_fill f
                             where f.queue = u.queue and f.most >= u.most and f.at <= v_now
-                              and f.at > v_now - greatest(1, least(20 * f.took, 60)) * interval '1 second'))
+                              -- On a busy machine few rows take long, too, and cost no more.
+                              and f.at > v_now - interval '1 second' * greatest(
+                                    0.1, least(20 * f.took, 0.0002 * f.depth, 60))))
        and pg_try_advisory_xact_lock(door_class_1(), hashtext('fills')) then
+        -- A count that a crash forgets is made again.
+        perform set_config('synchronous_commit', 'off', true);
         insert into queue_fill (queue, at, most, depth, oldest_at, out_per_s, took)
         select u.queue, v_now, u.most, n.depth, n.oldest_at,
                (select (sum(s.ended) - (array_agg(s.ended order by s.at))[1])
