@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs the suite of the release before the newest migration against the schema that this tree makes: old workers and
-# producers go on working during a deploy. Usage: scripts/previous_release.sh [pytest arguments]
+# Runs the suite of the release before the newest migration against the schema that this tree makes, then workers of both
+# releases on one database: old workers and producers go on working during a deploy. Usage: scripts/previous_release.sh [pytest arguments]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The last commit on which migration 1 was the newest.
-previous=${PREVIOUS:-ff22d55}
+# The last commit on which migration 2 was the newest.
+previous=${PREVIOUS:-94bf06c}
 here=$PWD
 place=$(mktemp -d)
 trap 'git -C "$here" worktree remove --force "$place/old" 2>/dev/null; rm -rf "$place"' EXIT
@@ -28,3 +28,6 @@ cd "$place/old"
 PYTHONPATH="$place/old/src" "$here/.venv/bin/python" -m pytest -q -p no:cacheprovider -p no:duly -n "${JOBS:-2}" \
     --deselect tests/stores/sqlite/test_schema.py::test_migrating_names_what_it_did_and_repeats_nothing \
     tests/conformance tests/stores "$@"
+# Both fleets on one database.
+cd "$here"
+PYTHONPATH="$here/src:$here" "$here/.venv/bin/python" scripts/mixed_fleet.py "$place/old/src"
