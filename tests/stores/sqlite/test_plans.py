@@ -201,6 +201,26 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
             "SEARCH b USING INDEX duly_blocked_gate (gate=? AND tenant>? AND tenant<?)",
         ],
     ),
+    "select_first_gated": ({"gate": 1}, ["SEARCH duly_blocked USING INDEX duly_blocked_gate (gate=?)"]),
+    "select_gated_job": ({"id": 7, "gate": 1}, ["SEARCH duly_blocked USING INTEGER PRIMARY KEY (rowid=?)"]),
+    "delete_keyed": ({"key": 1, "id": 7}, ["SEARCH duly_keyed USING PRIMARY KEY (key=? AND id=?)"]),
+    "select_lane_waits": ({"queue": LANE}, ["SEARCH duly_ready USING PRIMARY KEY (queue=?)"]),
+    "select_gates": (
+        {"keys": IDS},
+        [
+            "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)",
+            "SEARCH b USING INDEX duly_blocked_gate (gate=?)",
+        ],
+    ),
+    "select_reserved": (
+        {"id": 7},
+        ["SEARCH duly_hold USING INDEX duly_hold_incarnation (incarnation=? AND id=?)"],
+    ),
+    "insert_unblocked": ({"ids": IDS, "now": 1}, ["SEARCH b USING INTEGER PRIMARY KEY (rowid=?)"]),
+    "select_next_look": (
+        {},
+        ["SEARCH duly_limit_state USING INDEX duly_limit_state_next (next_at>?)"],
+    ),
     "select_holds": (
         {"ids": IDS, "incarnation": 1},
         ["SEARCH h USING INDEX duly_hold_incarnation (incarnation=? AND id=?)"],
