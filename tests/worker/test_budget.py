@@ -62,10 +62,9 @@ class Scene:
         self.now += timedelta(seconds=1.5)
         budget.look()
 
-    def state(self, id: JobId) -> State | None:
-        """None: it is no longer kept."""
-        record = self.store.inspection.lookup([id])[0]
-        return None if record is None else record.state
+    def states(self, ids: Sequence[JobId]) -> set[State | None]:
+        """None: one is no longer kept."""
+        return {None if record is None else record.state for record in self.store.inspection.lookup(ids)}
 
     def ready(self) -> dict[str, int]:
         return {count.queue: count.ready for count in self.store.inspection.counts() if count.ready}
@@ -136,9 +135,9 @@ def test_records_of_queues_that_are_refused_go_before_any_job(scene: Scene) -> N
 
     scene.look(budget)
 
-    assert {scene.state(id) for id in ended} == {None}
-    assert {scene.state(id) for id in paid} == {State.cancelled}
-    assert {scene.state(id) for id in waiting} == {State.ready}
+    assert scene.states(ended) == {None}
+    assert scene.states(paid) == {State.cancelled}
+    assert scene.states(waiting) == {State.ready}
     assert [event.jobs for event in scene.told if isinstance(event, RecordsDropped)] == [3000]
 
 
@@ -151,8 +150,8 @@ def test_near_the_budget_records_go_early_and_no_job_is_shed(scene: Scene) -> No
 
     scene.look(budget)
 
-    assert {scene.state(id) for id in ended} == {None}
-    assert {scene.state(id) for id in waiting} == {State.ready}
+    assert scene.states(ended) == {None}
+    assert scene.states(waiting) == {State.ready}
 
 
 def test_a_record_is_kept_for_a_moment_whatever_the_store_needs(scene: Scene) -> None:
@@ -162,10 +161,10 @@ def test_a_record_is_kept_for_a_moment_whatever_the_store_needs(scene: Scene) ->
 
     scene.look(budget)
 
-    assert {scene.state(id) for id in ended} == {State.cancelled}
+    assert scene.states(ended) == {State.cancelled}
     scene.now += LEAST_KEPT
     scene.look(budget)
-    assert {scene.state(id) for id in ended} == {None}
+    assert scene.states(ended) == {None}
 
 
 def test_without_records_the_jobs_of_a_queue_that_sheds_go_and_say_why(scene: Scene) -> None:
@@ -181,7 +180,7 @@ def test_without_records_the_jobs_of_a_queue_that_sheds_go_and_say_why(scene: Sc
     shed = scene.store.inspection.lookup([analytics[-1]])[0]
     assert shed is not None
     assert (shed.state, shed.reason) == (State.shed, STORE_FULL)
-    assert {scene.state(id) for id in [*mail, *payments]} == {State.ready}
+    assert scene.states([*mail, *payments]) == {State.ready}
 
 
 def test_it_goes_on_until_there_is_room_and_no_further(scene: Scene) -> None:
@@ -255,3 +254,19 @@ def test_on_a_disk_without_space_it_goes_on_with_fewer_at_a_time(scene: Scene) -
 
     assert tight.refused > 0
     assert scene.ready()["analytics"] < 280
+
+
+def test_a_sweep_that_finds_no_space_on_the_disk_makes_room_and_says_so(scene: Scene) -> None:
+    scene.put("analytics", 1200)
+    budget = scene.budget(int(scene.used() / 1.2))
+
+    class NoSpace:
+        def sweep(self, *said: object) -> None:
+            raise Full("no space is left")
+
+    upkeep: Any = NoSpace()
+
+    with pytest.raises(Full):
+        Sweep(upkeep, 3, 60.0, 1.0, lambda: None, Hub(), budget).run(0.0)
+
+    assert scene.ready() == {"analytics": 200}
