@@ -224,6 +224,17 @@ def jobs_of_who_did_not_know_that_a_queue_is_fair_have_their_turn_after_a_sweep(
     assert sorted(started) == sorted([*flood[:2], other, plain])
 
 
+def many_jobs_of_who_did_not_know_are_moved_at_once(bench: Bench) -> None:
+    _fair(bench)
+    bench.put()
+    bench.put_many(700, tenant="a")
+    bench.put_many(200, tenant="b")
+
+    bench.sweep()
+
+    assert [(one.tenant, one.ready) for one in bench.store.control.waits()] == [("a", 700), ("b", 200)]
+
+
 def a_job_that_came_into_its_turn_late_stays_in_it(bench: Bench) -> None:
     worker = _fair(bench, LimitPolicy("tenant:default", max_running=1))
     first, second = bench.put_many(2, tenant="a")
