@@ -273,4 +273,42 @@ TURNS = [
     ),
 ]
 
-MUTANTS = [*ORDER, *LIMITS, *TURNS]
+WORDS = [
+    Mutant(
+        FUNCTIONS + "count_batch_1.sql",
+        "    if found and not p_seen then",
+        "    if false then",
+        "what ends a batch's last job is told to the next claim",
+        ("minding",),
+    ),
+    Mutant(
+        FUNCTIONS + "exchange_3.sql",
+        "case when p.expires_at <= v_now and j.extras & 192 = 0 then 'expired'",
+        "case when p.expires_at <= v_now and j.extras & 64 = 0 then 'expired'",
+        "a member that a claim finds expired is counted",
+        ("minding",),
+    ),
+    Mutant(
+        FUNCTIONS + "part_lanes_1.sql",
+        "update job j set tenant_key = t.tenant from",
+        "update job j set tenant_key = null from",
+        "a job that came into its turn late counts with its tenant",
+        ("fairness",),
+    ),
+    Mutant(
+        FUNCTIONS + "crossings_1.sql",
+        "        if late <> (v_queue.late_since is not null) then",
+        "        if late then",
+        "each crossing is told once",
+        ("lateness",),
+    ),
+    Mutant(
+        SQLITE + "pressing.py",
+        "            if late != (since is not None):",
+        "            if late:",
+        "each crossing is told once",
+        ("lateness",),
+    ),
+]
+
+MUTANTS = [*ORDER, *LIMITS, *TURNS, *WORDS]
