@@ -142,7 +142,8 @@ class Claim:
         if self._left_off:
             return timedelta(0)
         times = [None if self._admitting is None else self._admitting.opens_at]
-        if self._bounds.takes or self._paused.look_at is not None:
+        # What was bounded elsewhere was not met here, and has no time to wait for.
+        if self._paused.look_at is not None or (self._bounds.takes and self._admitting is not None):
             times.append(self._session.value("select_next_look"))
         known = [at for at in times if at is not None]
         return max(min(known) - self._session.now, 0) * MICROSECOND if known else None
@@ -277,7 +278,7 @@ class Claim:
         if any(row[20] & _NOT_PLAIN or (row[10] is not None and row[10] <= now) for row in rows):
             return False
         if self._bounds.some and (
-            not tasks.isdisjoint(self._bounds.takes) or self._admission().blocks(rows[0])
+            not tasks.isdisjoint(self._bounds.takes) or self._bounds.blocks(rows[0][11], now)
         ):
             return False
         (timeout,) = timeouts
