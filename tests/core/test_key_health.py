@@ -29,8 +29,10 @@ def key(
         ),
         (
             key("ready", 1, paused=True, tenant="acme"),
-            "ordering key order 7 of mail (tenant acme) is stuck: "
-            "it is paused since a job of it died, and 1 job waits.",
+            (
+                "ordering key order 7 of mail (tenant acme) is stuck: "
+                "it is paused since a job of it died, and 1 job waits."
+            ),
             "duly resume 'key:mail/order 7' --tenant acme",
         ),
         (
