@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from duly.client.blobs import BlobFolder, home_of
 from duly.client.blocking import be_strict, refuse_blocking
@@ -32,6 +32,9 @@ from duly.stores.open import open_store
 from duly.stores.protocol import Clock, Store
 from duly.telemetry.events import Happening
 from duly.telemetry.hub import weight
+
+if TYPE_CHECKING:
+    from duly.client.marking import Tracer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,6 +73,8 @@ class Client:
         self.provider: Callable[[], Any] | None = None
         self.tell: Callable[[Happening], None] = _log
         """Where events of producers go; a worker has them among its own."""
+        self.tracer: Tracer | None = None
+        """A tracing library that sees each enqueue."""
         self._code: MutableMapping[str, object] = ChainMap(dict(code))
         self._settings: Settings | None = None
         self._handles: _Handles | None = None
@@ -84,6 +89,7 @@ class Client:
         """The same declarations and options on another store; what is configured here later counts there, too."""
         made = Client({}, self.backoff, clock=self.clock, registry=self.registry)
         made._code = ChainMap({"url": url}, self._code)
+        made.tracer = self.tracer
         return made
 
     @property

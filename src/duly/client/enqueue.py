@@ -19,6 +19,7 @@ from duly.client.draft import Draft
 from duly.client.encoding import anew_job, new_job
 from duly.client.enqueued import Enqueued
 from duly.client.job import current
+from duly.client.marking import marked
 from duly.client.pressing import FREE, Verdict, apress, press
 from duly.client.provider import connection_for
 from duly.client.settings import without_password
@@ -137,6 +138,15 @@ def _named(drafts: Sequence[Draft[Any]], error: KeyReused) -> KeyReused:
 
 
 def _store(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
+    if client.tracer is None:
+        return _write(client, connection, marked(jobs))
+    with client.tracer.sending(jobs) as sending:
+        stored = _write(client, connection, marked(jobs, sending.traceparent))
+        sending.stored(stored)
+    return stored
+
+
+def _write(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
     if connection is not None:
         return client.store.enqueue_on(connection, jobs)
     try:
@@ -155,6 +165,15 @@ async def _astore(client: Client, connection: Any, jobs: list[NewJob]) -> list[S
         # Waited for here: the threads of this client are few, and handlers need them to make the room.
         async with room.aplace(len(jobs)):
             return await client.acall(_store, client, None, jobs)
+    if client.tracer is None:
+        return await _awrite(client, connection, marked(jobs))
+    with client.tracer.sending(jobs) as sending:
+        stored = await _awrite(client, connection, marked(jobs, sending.traceparent))
+        sending.stored(stored)
+    return stored
+
+
+async def _awrite(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
     with client.reaching():
         return await client.store.aenqueue_on(connection, jobs)
 

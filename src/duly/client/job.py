@@ -20,6 +20,7 @@ from duly.core.control import Permit, Refusal
 from duly.core.durations import Duration, parse_duration
 from duly.core.errors import UsageError
 from duly.core.job import ClaimedJob, Incarnation, JobId, Steps, Token
+from duly.core.trace import is_trace, traceparent_of
 
 if TYPE_CHECKING:
     from duly.client.lock import JobLock
@@ -101,6 +102,7 @@ class Job:
         "tags",
         "task",
         "tenant",
+        "traceparent",
         "trigger",
     )
 
@@ -131,6 +133,8 @@ class Job:
         self.enqueued_at = enqueued_at
         self.trigger = trigger
         """What caused it, as "schedule:NAME@2030-05-01T09:00:00Z"; None for a plain enqueue."""
+        self.traceparent: str | None = None
+        """The span that enqueued it, as W3C Trace Context writes it; None where nobody traced that."""
         self._proof: tuple[Incarnation, JobId, int] | None = token
         self._port = port
         self._encode = encode
@@ -153,7 +157,11 @@ class Job:
         made.correlation_id = job.correlation_id
         made.enqueued_at = job.enqueued_at
         made._proof = (incarnation, job.id, job.run)
-        made.trigger = job.trigger
+        trigger = job.trigger
+        made.traceparent = None
+        if trigger is not None and is_trace(trigger):
+            made.traceparent, trigger = traceparent_of(trigger), None
+        made.trigger = trigger
         made._port = port
         made._encode = encode
         made._journal = None

@@ -22,6 +22,7 @@ from duly.core.fingerprint import describe
 from duly.core.job import JobId, JobRecord
 from duly.core.lifecycle import FINAL, State
 from duly.core.names import check_name
+from duly.core.trace import is_trace
 from duly.core.why import GuardAnswer, Situation, Stop, Why, why_job
 from duly.core.why_places import why_batch, why_queue, why_resource, why_tenant
 from duly.stores.batches import batch_refused
@@ -180,7 +181,8 @@ def _handle(task: Task[..., object], record: JobRecord) -> Job:
     job.id = record.id
     job.attempt = 1 + record.counters.failed + record.counters.lost
     job.tenant, job.tags = record.tenant, record.tags
-    job.correlation_id, job.trigger = record.correlation_id, record.trigger
+    job.correlation_id = record.correlation_id
+    job.trigger = None if is_trace(record.trigger) else record.trigger
     job.enqueued_at = record.enqueued_at
     return job
 

@@ -76,7 +76,7 @@ class NewJob(Struct, frozen=True):
     on_dead: tuple["NewJob", ...] = ()
     """Enqueued in the transaction in which this job goes dead, whoever decides that; each time it does."""
     trigger: str | None = None
-    """What caused it, as "schedule:NAME@2030-05-01T09:00:00Z"; None for a plain enqueue."""
+    """What caused it, as "schedule:NAME@2030-05-01T09:00:00Z", or what core.trace writes; None for a plain enqueue."""
     blobs: tuple[str, ...] = ()
     """References of the blobs in `args`: kept as long as this job."""
     ordering_key: str | None = None
