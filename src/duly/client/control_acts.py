@@ -40,16 +40,17 @@ _KINDS: Final[dict[str, Kind]] = {"queue": "queue", "task": "task", "resource": 
 class ControlActs:
     """Base of `Operate`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, actor: str | None = None) -> None:
         self._client = client
+        self._actor = actor
 
     @property
     def client(self) -> Client:
         return self._client
 
     def actor(self) -> str:
-        """Whose name stands on acts: DULY_ACTOR, else user@host."""
-        return author(self._client.settings)
+        """Whose name stands on acts: the one it was made with, else DULY_ACTOR, else user@host."""
+        return self._actor if self._actor is not None else author(self._client.settings)
 
     @blocking
     def cancel_batch(self, id: int, *, reason: str = "") -> BatchRecord:
