@@ -163,3 +163,50 @@ def test_a_folder_of_blobs_is_a_url_of_an_absolute_path(tmp_path: Path) -> None:
     assert folder("file:///var/lib/duly/my%20blobs") == Path("/var/lib/duly/my blobs")
     assert folder("file://localhost/blobs") == Path("/blobs")
     assert folder("off") is folder("") is None
+
+
+SECRET = "the first secret of this site"
+
+
+def test_a_secret_is_never_shown(tmp_path: Path) -> None:
+    settings = resolve({}, environ={"DULY_SECRET": f"{SECRET}, the one before this one"}, directory=tmp_path)
+
+    shown = {row.name: row.value for row in settings.rows()}
+
+    assert settings.secret == (SECRET, "the one before this one")
+    assert SECRET not in repr(settings) + str(settings.secret)
+    assert shown["secret"] == "2 set, not shown"
+
+
+def test_a_short_secret_is_refused_without_being_shown(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="token_urlsafe") as caught:
+        resolve({}, environ={"DULY_SECRET": f"{SECRET},hunter2"}, directory=tmp_path)
+
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_secret_may_stand_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(f"{SECRET}\n")
+
+    settings = resolve({}, environ={"DULY_SECRET_FILE": str(tmp_path / "secret")}, directory=tmp_path)
+
+    assert settings.secret == (SECRET,)
+
+
+def test_a_secret_in_a_file_and_in_the_environment_is_one_too_many(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(SECRET)
+
+    with pytest.raises(UsageError, match="keep one"):
+        resolve(
+            {},
+            environ={"DULY_SECRET_FILE": str(tmp_path / "secret"), "DULY_SECRET": SECRET},
+            directory=tmp_path,
+        )
+
+
+def test_a_secret_file_that_is_missing_or_empty_says_so(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+
+    for name, told in (("missing", "cannot be read"), ("empty", "is empty")):
+        with pytest.raises(UsageError, match=told):
+            resolve({}, environ={"DULY_SECRET_FILE": str(tmp_path / name)}, directory=tmp_path)

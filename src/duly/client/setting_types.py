@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 from urllib.parse import unquote, urlsplit
 
 from duly.core.durations import Duration, parse_duration, parse_size
 from duly.core.errors import UsageError
 from duly.stores.urls import parse_url
+
+LEAST_SECRET: Final = 16
 
 _ON = frozenset({"1", "true", "yes", "on"})
 _OFF = frozenset({"0", "false", "no", "off"})
@@ -107,6 +109,32 @@ def name_list(value: object, name: str) -> str:
     if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         value = ",".join(value)
     return text(value, name)
+
+
+class Hidden(tuple[str, ...]):
+    """Secrets; no text made of them shows one."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{len(self)} set, not shown"
+
+    __str__ = __repr__
+
+
+def secret_list(value: object, name: str) -> Hidden:
+    """One or several secrets with commas between them. No error shows what was written."""
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        value = ",".join(value)
+    if not isinstance(value, str):
+        raise UsageError(f"{name} is text: secrets of 16 characters or more, with commas between them")
+    found = Hidden(part.strip() for part in value.split(",") if part.strip())
+    if not found or any(len(part.encode()) < LEAST_SECRET for part in found):
+        raise UsageError(
+            f"{name} holds a secret shorter than {LEAST_SECRET} characters, which can be guessed; make one with "
+            "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+        )
+    return found
 
 
 def _is_off(value: object) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from duly.client.setting_types import (
+    Hidden,
     choice,
     count,
     duration,
@@ -26,6 +27,7 @@ from duly.client.setting_types import (
     optional_count,
     optional_size,
     optional_switch,
+    secret_list,
     size,
     span,
     switch,
@@ -42,6 +44,8 @@ from duly.stores.urls import parse_url, shown
 Kind = Literal["flag", "code", "environment", "pyproject.toml", "default"]
 
 PREFIX: Final = "DULY_"
+FROM_FILES: Final = ("url", "secret")
+"""Settings whose value may stand in a file that DULY_<NAME>_FILE names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ READERS: Final[dict[str, Reader]] = {
     "log": Reader(choice("text", "json"), None),
     "log_level": Reader(choice("debug", "info", "warning", "error"), "info"),
     "actor": Reader(text, None),
+    "secret": Reader(secret_list, None),
     "debug": Reader(switch, False),
 }
 
@@ -145,6 +150,8 @@ class Settings:
     log: Literal["text", "json"] | None
     log_level: str
     actor: str | None
+    secret: Hidden | None = None
+    """What tickets and sessions are signed with, the first one signing; None: the store's own key."""
     debug: bool
     origins: Mapping[str, Origin] = field(repr=False)
     hidden: tuple[str, ...] = ()
@@ -232,8 +239,13 @@ def _default(name: str, reader: Reader) -> object:
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     known = {PREFIX + name.upper(): name for name in READERS}
+    files = {f"{PREFIX}{name.upper()}_FILE": name for name in FROM_FILES}
     for variable, value in environ.items():
         if not variable.startswith(PREFIX):
+            continue
+        if variable in files:
+            if value.strip():
+                found[files[variable]] = _content(variable, value.strip(), environ)
             continue
         name = known.get(variable)
         if name is None:
@@ -242,8 +254,23 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
             )
         # Compose files and CI pass unset variables on as empty ones.
         if value.strip():
-            found[name] = value
+            found.setdefault(name, value)
     return found
+
+
+def _content(variable: str, path: str, environ: Mapping[str, str]) -> str:
+    """What stands in a file that a variable names, as Docker and Kubernetes hand secrets over."""
+    if environ.get(variable.removesuffix("_FILE"), "").strip():
+        raise UsageError(
+            f"the environment sets both {variable.removesuffix('_FILE')} and {variable}; keep one"
+        )
+    try:
+        content = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{variable}={path} cannot be read: {error}") from error
+    if not content:
+        raise UsageError(f"{variable}={path} is empty; write the value into that file")
+    return content
 
 
 def _pyproject(directory: Path) -> Path | None:
