@@ -39,6 +39,7 @@ COMMANDS: Final = {
     "operations": "operations",
     "workers": "workers",
     "schedules": "schedules",
+    "plan": "plan",
     "bench": "bench",
 }
 """Command -> module, in the order of the help."""

@@ -6,6 +6,7 @@ Reads through the store's inspection protocol; the one source of the command lin
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -20,14 +21,17 @@ from duly.client.identity import AnyJob, job_id
 from duly.client.options import whole_number
 from duly.client.provider import OWN
 from duly.client.registry import nearest
+from duly.client.scale import Scale, scale_of
 from duly.client.settings import without_password
 from duly.client.twins import blocking, twin
 from duly.core.bounds import Pressure, pressure_text
+from duly.core.control import queue_limit
 from duly.core.defaults import QUEUE
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.lateness import late_text
+from duly.core.plan import Load, full_in, outlook
 from duly.core.pressure import drain_time, health
 from duly.core.registration import ScheduleRecord
 from duly.core.share import DatabaseLoad
@@ -59,6 +63,13 @@ class QueueStatus(msgspec.Struct, frozen=True):
     """The same in words, where it is full or nearly so, or has turned jobs away."""
     late: str | None = None
     """In words, where its oldest ready job has waited longer than its `wait_target`."""
+    full_in: timedelta | None = None
+    """How long until it reaches its max_depth at the present slope; None: it has none, or does not grow."""
+    workers_needed: int | None = None
+    """Processes like the present ones that hold its `wait_target` (30 s where it has none); None: not known."""
+    capped: int | None = None
+    """Its max_running, where it runs that many: more processes would start none of its jobs. Looked at only while jobs
+    wait."""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -135,6 +146,11 @@ class Inspect(ControlReads):
         return found[name]
 
     @blocking
+    def scale(self, queue: str) -> Scale:
+        """One queue's numbers for whoever starts and stops workers, flat. NotFound names the nearest queue."""
+        return scale_of(self._queue(queue))
+
+    @blocking
     def job(self, id: AnyJob, *, connection: Any = None) -> JobDetail:
         """One job in whatever state. NotFound when it never was or is no longer kept.
 
@@ -155,6 +171,16 @@ class Inspect(ControlReads):
         with self._client.reaching():
             found = await self._client.store.alookup_on(connection, [number])
         return await self._client.acall(self._detail, number, found)
+
+    @blocking
+    def lookup(self, ids: Iterable[AnyJob]) -> tuple[JobRecord | None, ...]:
+        """Many jobs in one round trip, in the order asked; None for one that never was or is no longer kept."""
+        return tuple(self._client.store.inspection.lookup([job_id(id) for id in ids]))
+
+    @blocking
+    def now(self) -> datetime:
+        """The database's clock; the cheapest question whether the store answers."""
+        return self._client.store.inspection.now()
 
     @blocking
     def jobs(self, filter: Filter = ALL, *, before: int | None = None, limit: int = 50) -> JobPage:
@@ -253,10 +279,13 @@ class Inspect(ControlReads):
             f"{target!r:.80}: write a job's number, a queue, tenant:NAME or resource:NAME, or batch:NUMBER"
         )
 
+    alookup = twin(lookup)
+    anow = twin(now)
     astatus = twin(status)
     awhy = twin(why)
     aqueues = twin(queues)
     aqueue = twin(queue)
+    ascale = twin(scale)
     ajobs = twin(jobs)
     adead_groups = twin(dead_groups)
     aworkers = twin(workers)
@@ -291,10 +320,29 @@ class Inspect(ControlReads):
         # Asked for only where a time is told.
         told = any(one.refused or one.shed for one in pressures.values())
         now = self._client.store.inspection.now() if told else datetime.now(UTC)
+        caps = self._caps([name for name, count in counts.items() if count.ready and count.running])
         return tuple(
-            _queue_status(counts.get(name, QueueCount(name)), owners.get(name), workers, pressures[name], now)
+            _queue_status(
+                counts.get(name, QueueCount(name)),
+                owners.get(name),
+                workers,
+                pressures[name],
+                now,
+                caps.get(name),
+            )
             for name in names
         )
+
+    def _caps(self, names: list[str]) -> dict[str, int]:
+        """The max_running of those that run as many as it allows. Asks only about queues where jobs wait and run."""
+        if not names:
+            return {}
+        found = self._client.store.control.limits([queue_limit(name) for name in names])
+        return {
+            limit.name.partition(":")[2]: limit.max_running
+            for limit in found
+            if limit.max_running is not None and limit.running >= limit.max_running
+        }
 
     def _pressures(self, names: list[str]) -> dict[str, Pressure]:
         """As stored; of the queues that this App declares, as it says."""
@@ -313,11 +361,27 @@ class Inspect(ControlReads):
 
 
 def _queue_status(
-    count: QueueCount, owner: str | None, workers: list[WorkerRecord], pressure: Pressure, now: datetime
+    count: QueueCount,
+    owner: str | None,
+    workers: list[WorkerRecord],
+    pressure: Pressure,
+    now: datetime,
+    capped: int | None,
 ) -> QueueStatus:
     serving = sum(1 for worker in workers if count.queue in worker.queues and not worker.draining)
     into, out = count.in_per_s, count.out_per_s
     known = into is not None and out is not None
+    load = Load(
+        count.queue,
+        count.ready,
+        serving,
+        oldest=count.oldest_ready,
+        in_per_s=into,
+        out_per_s=out,
+        slope_per_s=count.slope_per_s,
+        wait_target=pressure.wait_target,
+        stuck=count.paused or capped is not None,
+    )
     return QueueStatus(
         counts=count,
         owner=owner or None,
@@ -333,8 +397,12 @@ def _queue_status(
             oldest=count.oldest_ready,
             in_per_s=into,
             out_per_s=out,
+            outlook=outlook(load, pressure.bound, capped=capped),
         ),
         pressure=pressure,
         pressed=pressure_text(pressure, count.ready, count.oldest_ready, now),
         late=late_text(pressure.wait_target, count.oldest_ready),
+        full_in=full_in(count.ready, count.slope_per_s, pressure.bound),
+        workers_needed=load.needed(),
+        capped=capped,
     )

@@ -50,10 +50,12 @@ def health(
     oldest: timedelta | None = None,
     in_per_s: float | None = None,
     out_per_s: float | None = None,
+    outlook: str | None = None,
 ) -> str:
     """Return one sentence on a queue: what will happen, and what to do where that is bad.
 
-    `depth` counts the jobs that are ready, `workers` the live ones that serve the queue.
+    `depth` counts the jobs that are ready, `workers` the live ones that serve the queue; `outlook` is what `core.plan`
+    says of its slope.
     """
     waiting = _jobs(depth) + (f", the oldest for {_span(oldest)}" if depth and oldest is not None else "")
     if paused:
@@ -66,10 +68,12 @@ def health(
         return f"{waiting}; too few samples yet to say when it will be empty"
     left = drain_time(depth, in_per_s, out_per_s)
     if left is not None:
-        return f"{waiting}; empty in {_span(left)} at {_rate(out_per_s)} out and {_rate(in_per_s)} in"
+        more = "" if outlook is None else f"; {outlook}"
+        return f"{waiting}; empty in {_span(left)} at {_rate(out_per_s)} out and {_rate(in_per_s)} in{more}"
     if not out_per_s:
         return f"{waiting}; nothing was finished lately: look at the running jobs with `duly jobs --queue {queue}`"
-    return f"{waiting}; never empty at {_rate(out_per_s)} out and {_rate(in_per_s)} in: add slots or workers"
+    remedy = ": add slots or workers" if outlook is None else f"; {outlook}"
+    return f"{waiting}; never empty at {_rate(out_per_s)} out and {_rate(in_per_s)} in{remedy}"
 
 
 def _span(span: timedelta) -> str:
