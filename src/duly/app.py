@@ -35,7 +35,7 @@ from duly.core.errors import UsageError
 from duly.core.names import check_name
 from duly.stores.protocol import Store
 from duly.stores.urls import parse_url
-from duly.worker.options import WorkerOptions
+from duly.worker.options import WorkerOptions, read_processes
 
 T = TypeVar("T")
 
@@ -198,7 +198,7 @@ class App(Declaring, Scheduling):
         concurrency: int | None = None,
         threads: int | None = None,
         isolated: int | None = None,
-        processes: int | None = None,
+        processes: int | str | None = None,
         grace: Duration | None = None,
         max_jobs: int | None = None,
         max_memory: str | None = None,
@@ -214,7 +214,7 @@ class App(Declaring, Scheduling):
             concurrency: async handlers at once in one process.
             threads: `def` handlers at once in one process.
             isolated: killable child processes of one process.
-            processes: how many processes.
+            processes: how many processes; "1..8" starts and stops them by how long jobs wait.
             grace: how long running jobs may go on after SIGTERM.
             max_jobs: replace a process after so many jobs.
             max_memory: replace a process beyond this resident memory, as "1GiB".
@@ -372,7 +372,7 @@ def _worker_options(
     concurrency: int | None,
     threads: int | None,
     isolated: int | None,
-    processes: int | None = None,
+    processes: int | str | None = None,
     grace: Duration | None = None,
     max_jobs: int | None = None,
     max_memory: str | None = None,
@@ -383,6 +383,7 @@ def _worker_options(
         raise UsageError("queues and except_queues are lists of names; write queues=['mail']")
     if queues is not None and not isinstance(queues, Mapping):
         queues = dict.fromkeys(queues)
+    least, most = (None, None) if processes is None else read_processes(processes)
     return WorkerOptions(
         queues=None
         if queues is None
@@ -391,7 +392,8 @@ def _worker_options(
         concurrency=concurrency,
         threads=threads,
         isolated=isolated,
-        processes=processes,
+        processes=least,
+        processes_most=most,
         grace=None if grace is None else parse_duration(grace, "grace"),
         max_jobs=max_jobs,
         max_memory=None if max_memory is None else parse_size(max_memory, "max_memory"),

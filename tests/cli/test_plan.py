@@ -1,4 +1,4 @@
-"""`duly plan`, and what `status` and `inspect.scale` say of a queue that grows: the words of a person's capacity plan."""
+"""`duly plan`, and what `status` and `inspect.scale` say of a queue that grows."""
 
 from __future__ import annotations
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 
 import click
 
-from duly.worker.options import WorkerOptions, read_queues
+from duly.core.errors import UsageError
+from duly.worker.options import WorkerOptions, read_processes, read_queues
+from duly.worker.vitals import HealthPlace
 
 from .loading import use_working_directory
 from .options import common, duration, size
@@ -25,7 +28,11 @@ from .session import session_of
 @click.option(
     "--isolated", type=click.IntRange(1), metavar="N", help='isolation="process" handlers at once. [cores]'
 )
-@click.option("--processes", type=click.IntRange(1), metavar="N", help="Worker processes. [1]")
+@click.option(
+    "--processes",
+    metavar="N|N..M",
+    help="Worker processes; 1..8 starts and stops them by how long jobs wait. [1]",
+)
 @click.option(
     "--grace", type=duration("--grace"), metavar="DURATION", help="For running jobs at a stop. [25s]"
 )
@@ -34,6 +41,9 @@ from .session import session_of
     "--max-memory", type=size("--max-memory"), metavar="SIZE", help="Replace a process above this, as 1GiB."
 )
 @click.option("--until-idle", is_flag=True, help="End when nothing is ready or running.")
+@click.option(
+    "--health", metavar="[HOST:]PORT", help="Answer /livez, /readyz and /metrics there. Host: 127.0.0.1."
+)
 @click.pass_context
 def worker(
     context: click.Context,
@@ -43,11 +53,12 @@ def worker(
     concurrency: int | None,
     threads: int | None,
     isolated: int | None,
-    processes: int | None,
+    processes: str | None,
     grace: timedelta | None,
     max_jobs: int | None,
     max_memory: int | None,
     until_idle: bool,
+    health: str | None,
 ) -> None:
     """Run jobs of APP (MODULE[:NAME]) until SIGTERM or Ctrl-C.
 
@@ -57,14 +68,17 @@ def worker(
     \b
       duly worker shop.background
       duly worker shop.background:jobs --queues mail:8,reports:2
+      duly worker shop.background --processes 1..8
       duly worker --until-idle            the App of DULY_APP or pyproject.toml; ends when nothing is ready or running
     """
     from duly.worker.supervisor import run
 
     session = session_of(context)
+    place = None if health is None else _health(health)
     reference = session.reference(module)
     # The App itself is imported by the worker processes only: this one, which keeps their leases, runs no user code.
     use_working_directory()
+    least, most = (None, None) if processes is None else read_processes(processes)
     options = WorkerOptions(
         url=session.url,
         queues=None if queues is None else read_queues(queues),
@@ -72,10 +86,25 @@ def worker(
         concurrency=concurrency,
         threads=threads,
         isolated=isolated,
-        processes=processes,
+        processes=least,
+        processes_most=most,
         grace=grace,
         max_jobs=max_jobs,
         max_memory=max_memory,
         until_idle=until_idle,
+        counts=place is not None,
     )
-    context.exit(run(reference, options))
+    context.exit(run(reference, options, place))
+
+
+def _health(text: str) -> HealthPlace:
+    """A place to listen at, as `9000`, `0.0.0.0:9000` or `[::1]:9000`."""
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65_535:
+        raise click.UsageError(f"--health {text!r} is no port; write --health 9000, or --health 0.0.0.0:9000")
+    place = HealthPlace(host.strip("[]") or "127.0.0.1", int(port), os.environ.get("DULY_HEALTH_TOKEN", ""))
+    try:
+        place.check()
+    except UsageError as error:
+        raise click.UsageError(str(error)) from error
+    return place

@@ -73,8 +73,8 @@ PURGE_NOTICE: Final = timedelta(days=7)
 CONCURRENCY: Final = 50
 THREADS: Final = 10
 PROCESSES: Final = 1
-# `--processes 1..8`: what a queue without a wait_target is scaled for; how long the rates, which cover minutes, are given
-# to show a change; how long nothing may have waited long before a process is stopped.
+# `--processes 1..8`: what a queue without a wait_target is scaled for; how long the rates, which cover minutes, are
+# given to show a change; how long nothing may have waited long before a process is stopped.
 SCALE_WAIT: Final = timedelta(seconds=30)
 SCALE_SETTLE: Final = timedelta(minutes=1)
 SCALE_CALM: Final = timedelta(minutes=2)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from duly.core.bounds import Bound
-from duly.core.defaults import SCALE_CALM, SCALE_SETTLE, SCALE_WAIT
+from duly.core.defaults import SCALE_CALM, SCALE_EVERY, SCALE_SETTLE, SCALE_WAIT
 from duly.core.durations import LONGEST
 from duly.core.pressure import drain_time
 
@@ -25,7 +25,7 @@ CONNECTIONS_PER_PROCESS: Final = 4
 CROWDED: Final = 0.8
 """From this share of the database's connections on, no process is added."""
 _REVERSED: Final = 10.0
-"""A process that is wanted again within so many times SCALE_SETTLE was stopped too early."""
+"""A process that is wanted again within so many times the settling was stopped too early."""
 _MOST_CALM: Final = 16
 """Calm is asked for at most so many times as long."""
 
@@ -109,6 +109,8 @@ class Load(Struct, frozen=True):
     wait_target: timedelta | None = None
     stuck: bool = False
     """It is paused, or runs as many jobs as it may: more processes would start none of them."""
+    sharers: int = 1
+    """Supervisors that serve it: each adds its part of what is needed."""
 
     @property
     def target(self) -> timedelta:
@@ -141,6 +143,20 @@ class Load(Struct, frozen=True):
         )
 
 
+class Tempo(Struct, frozen=True):
+    """How quick a scaler is."""
+
+    every: timedelta = SCALE_EVERY
+    """Between two looks."""
+    settle: timedelta = SCALE_SETTLE
+    """After a change, until the rates show it."""
+    calm: timedelta = SCALE_CALM
+    """Without jobs that wait long, until one process fewer is tried."""
+
+
+USUAL: Final = Tempo()
+
+
 class Scaling(Struct, frozen=True):
     """What a scaler remembers between two looks. Moments in seconds of one clock."""
 
@@ -150,44 +166,51 @@ class Scaling(Struct, frozen=True):
     stopped_at: float | None = None
     """When it stopped a process last."""
     patience: int = 1
-    """How many times SCALE_CALM has to pass before the next one is stopped."""
+    """How many times the calm has to last before the next one is stopped."""
     why: str = ""
 
 
 def scale(
-    memory: Scaling, loads: Iterable[Load], now: float, *, least: int, most: int, room: int | None = None
+    memory: Scaling,
+    loads: Iterable[Load],
+    now: float,
+    *,
+    least: int,
+    most: int,
+    room: int | None = None,
+    tempo: Tempo = USUAL,
 ) -> Scaling:
     """Decide how many processes this supervisor runs: up at once to what is needed, down one by one after calm.
 
     `room`: how many more the database has connections for; None: as many as you like. After a change the rates are
-    left SCALE_SETTLE to show it. A process that was stopped too early makes the next stop wait twice as long.
+    left the tempo's `settle` to show it. A process that was stopped too early makes the next stop wait twice as long.
     """
     loads = [load for load in loads if not load.stuck]
     pressed = [load for load in loads if load.pressed()]
     if not pressed:
-        return _calm(memory, loads, now, least)
+        return _calm(memory, loads, now, least, tempo)
     memory = replace(memory, calm_since=None)
-    if memory.changed_at is not None and now - memory.changed_at < SCALE_SETTLE.total_seconds():
+    if memory.changed_at is not None and now - memory.changed_at < tempo.settle.total_seconds():
         return memory
     worst = max(pressed, key=_more)
     ceiling = most if room is None else min(most, memory.wanted + max(0, room))
     wanted = max(least, min(ceiling, memory.wanted + _more(worst)))
     if wanted <= memory.wanted:
         return memory
-    early = (
-        memory.stopped_at is not None and now - memory.stopped_at < _REVERSED * SCALE_SETTLE.total_seconds()
+    early = memory.stopped_at is not None and (
+        now - memory.stopped_at < _REVERSED * tempo.settle.total_seconds()
     )
     patience = min(_MOST_CALM, memory.patience * 2) if early else memory.patience
-    why = f"queue {worst.queue} waits, and needs {worst.processes + _more(worst)} processes for its target"
+    why = f"the jobs of queue {worst.queue} wait longer than {spelled(worst.target)}, or soon will"
     return Scaling(wanted, now, None, memory.stopped_at, patience, why)
 
 
-def _calm(memory: Scaling, loads: list[Load], now: float, least: int) -> Scaling:
+def _calm(memory: Scaling, loads: list[Load], now: float, least: int, tempo: Tempo) -> Scaling:
     if any(load.ready and load.oldest is not None and load.oldest >= load.target / 2 for load in loads):
         # In time, but not by much: neither up nor down.
         return replace(memory, calm_since=None)
     since = now if memory.calm_since is None else memory.calm_since
-    calm = SCALE_CALM.total_seconds() * memory.patience
+    calm = tempo.calm.total_seconds() * memory.patience
     if memory.wanted <= least or now - since < calm:
         return replace(memory, calm_since=since)
     # Long after the last mistake it may be tried as quickly as at first.
@@ -199,7 +222,7 @@ def _calm(memory: Scaling, loads: list[Load], now: float, least: int) -> Scaling
 def _more(load: Load) -> int:
     needed = load.needed()
     # Without a measured speed one more is a trial.
-    return 1 if needed is None else max(1, needed - load.processes)
+    return 1 if needed is None else max(1, ceil((needed - load.processes) / load.sharers))
 
 
 def connection_room(connections: int, most: int) -> int:

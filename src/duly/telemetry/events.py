@@ -79,6 +79,18 @@ class ChildDied(Happening, frozen=True):
         return f"process {self.pid} died: {self.reason}{ran}; it is replaced"
 
 
+class ProcessesScaled(Happening, frozen=True):
+    before: int
+    after: int
+    why: str
+
+    def sentence(self) -> str:
+        verb = "starting" if self.after > self.before else "stopping"
+        number = abs(self.after - self.before)
+        processes = "1 process" if number == 1 else f"{number} processes"
+        return f"{verb} {processes}, {self.after} in all: {self.why}"
+
+
 class AttemptEnded(Happening, frozen=True):
     level: ClassVar[Level] = "debug"
     id: int

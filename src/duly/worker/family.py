@@ -6,6 +6,7 @@ Runs no user code and touches no store.
 from msgspec import Struct
 
 from duly.core.job import Ended, Incarnation, JobId
+from duly.telemetry.totals import Counted
 from duly.worker.board import Board, boottime
 from duly.worker.channel import Channel
 from duly.worker.messages import (
@@ -49,10 +50,14 @@ class ChildProcess:
         self.left: Left | None = None
         self.drain: Draining | None = None
         self.stop_sent: Stop | None = None
+        self.surplus = False
+        """It was told to stop because fewer processes are needed: nothing takes its place."""
         self.kill_at = float("inf")
         self.stopped_since: float | None = None
         """Since when SIGSTOP holds it."""
         self.suspects_wait = False
+        self.counted = Counted()
+        """What it counted and nobody took yet."""
         self.why_killed = ""
         self._ends: dict[tuple[int, int], Ended] = {}
         self.channel.send(work)
@@ -85,6 +90,8 @@ class ChildProcess:
                     # Urgent stays urgent.
                     if self.drain is None or report.urgent:
                         self.drain = report
+                case Counted():
+                    self.counted.join(report)
                 case Left():
                     self.left = report
 

@@ -4,6 +4,7 @@ Reads the number of usable cores; knows neither tasks nor stores.
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +16,9 @@ from duly.client.settings import Settings
 from duly.core import defaults
 from duly.core.errors import UsageError
 from duly.core.names import check_name
+from duly.core.plan import USUAL, Tempo
 
+_PROCESSES: Final = re.compile(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?")
 PREFETCH: Final = 1000
 """Jobs waiting in the process when they take next to no time."""
 
@@ -36,6 +39,10 @@ class WorkerOptions(Struct, frozen=True, kw_only=True):
     isolated: int | None = None
     """Killable child processes of one process."""
     processes: int | None = None
+    processes_most: int | None = None
+    """From `processes` up to so many, by how long jobs wait; None: always the same number."""
+    tempo: Tempo = USUAL
+    """How quickly their number changes."""
     grace: timedelta | None = None
     max_jobs: int | None = None
     """Jobs after which a process is replaced."""
@@ -49,6 +56,8 @@ class WorkerOptions(Struct, frozen=True, kw_only=True):
     """How long a handler that was asked to stop may take before it is given up."""
     unstarted: timedelta = timedelta(seconds=1)
     """A claimed job that no slot took within this goes back."""
+    counts: bool = False
+    """The processes count what they do and say so once a second, for who exposes it."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -163,6 +172,19 @@ def read_queues(text: str) -> dict[str, int | None]:
     if not queues:
         raise UsageError("queues: no name given; write them as mail:8,reports:2")
     return queues
+
+
+def read_processes(said: object) -> tuple[int, int | None]:
+    """Read 4, "4" or "1..8" as (least, most); most is None for one number."""
+    match = _PROCESSES.fullmatch(str(said).strip())
+    if match is None or isinstance(said, bool):
+        raise UsageError(
+            f"processes={said!r:.40} is no number of processes; write 4, or 1..8 to scale them by the wait"
+        )
+    least, most = int(match[1]), None if match[2] is None else int(match[2])
+    if least < 1 or (most is not None and most < least):
+        raise UsageError(f"processes={said!r:.40}: write at least 1, and the larger number last, as 1..8")
+    return least, None if most == least else most
 
 
 def usable_cores() -> int:

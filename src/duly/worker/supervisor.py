@@ -15,6 +15,7 @@ from duly.stores.protocol import Store
 from duly.telemetry.events import ChildDied, ChildEnded, ChildStarted, StopAsked, WorkerStarted
 from duly.telemetry.hub import Hub
 from duly.telemetry.logs import Log
+from duly.telemetry.totals import Counted
 from duly.worker.board import boottime
 from duly.worker.engine import records_for
 from duly.worker.family import ChildProcess, Estate
@@ -23,9 +24,11 @@ from duly.worker.heartbeat import BoardPatient, Heart
 from duly.worker.messages import Registered, Work
 from duly.worker.options import WorkerOptions, usable_cores
 from duly.worker.restarts import Restarts
+from duly.worker.scaling import Scaler
 from duly.worker.settler import Settler
 from duly.worker.shutdown import WRITE
 from duly.worker.signals import Signals
+from duly.worker.vitals import HealthPlace, Vitals
 
 _LOOK: Final = 0.1
 _AFTER_GRACE: Final = WRITE + 8.0
@@ -35,13 +38,15 @@ _PLANNED: Final = 24 * 3600.0
 _SETTLE_AT_END: Final = 15.0
 
 
-def run(app_reference: str, options: WorkerOptions) -> int:
+def run(app_reference: str, options: WorkerOptions, health: HealthPlace | None = None) -> int:
     """Work on the App that `MODULE[:NAME]` means, until a signal or, with `until_idle`, until nothing is left.
 
     The exit code: 0 after a signal or when idle. UsageError, MigrationNeeded or StoreUnreachable when no worker
-    process can start; once one has, only a signal ends it.
+    process can start; once one has, only a signal ends it. With `health` it listens there for probes and metrics.
     """
-    supervisor = Supervisor(app_reference, options)
+    if options.until_idle and options.processes_most is not None:
+        raise UsageError("a worker that ends when idle has nothing to scale; give --processes one number")
+    supervisor = Supervisor(app_reference, options, health)
     try:
         return supervisor.run()
     finally:
@@ -51,7 +56,7 @@ def run(app_reference: str, options: WorkerOptions) -> int:
 class Supervisor:
     """One `duly worker`."""
 
-    def __init__(self, app_reference: str, options: WorkerOptions) -> None:
+    def __init__(self, app_reference: str, options: WorkerOptions, health: HealthPlace | None = None) -> None:
         settings = resolve({})
         self._app = app_reference
         self._options = options
@@ -60,6 +65,7 @@ class Supervisor:
         self._hub = Hub()
         self._log = Log(settings.log, settings.log_level)
         self._hub.listen(self._log)
+        self._vitals = None if health is None else Vitals(health, self._name, self._hub)
         self._children: list[ChildProcess] = []
         self._restarts = Restarts()
         self._signals = Signals()
@@ -67,6 +73,7 @@ class Supervisor:
         self._store: Store | None = None
         self._heart: Heart | None = None
         self._settler: Settler | None = None
+        self._scaler: Scaler | None = None
         self._first: Registered | None = None
         self._queues_for_a_lock = False
         self._heard_signals = 0
@@ -90,12 +97,16 @@ class Supervisor:
         for child in self._children:
             child.kill("its supervisor ended")
             child.close()
+        if self._scaler is not None:
+            self._scaler.stop()
         if self._settler is not None:
             self._settler.stop(_SETTLE_AT_END)
         if self._heart is not None:
             self._heart.stop()
         if self._store is not None:
             self._store.close()
+        if self._vitals is not None:
+            self._vitals.close()
         self._signals.restore()
         self._log.close()
 
@@ -106,10 +117,13 @@ class Supervisor:
             self._heart.bridge(self._first.plan.lease)
         for child in list(self._children):
             self._look_at(child, now)
+        if self._vitals is not None:
+            self._vitals.look(self._children, now, stopping=self._stopping)
         if self._problem is not None:
             return True
         if self._stopping:
             return not self._children
+        self._scale()
         self._replace_draining(now)
         self._start_missing(now)
         return self._is_idle()
@@ -132,6 +146,7 @@ class Supervisor:
     def _look_at(self, child: ChildProcess, now: float) -> None:
         known, code = child.registered is not None, child.process.poll()
         child.hear()
+        self._count(child)
         if child.registered is not None and not known:
             self._introduce(child, child.registered)
         if child.suspects_wait:
@@ -144,15 +159,27 @@ class Supervisor:
         elif child.registered is not None:
             self._guard.look_at(child, now)
 
+    def _count(self, child: ChildProcess) -> None:
+        if self._vitals is not None and child.counted:
+            counted, child.counted = child.counted, Counted()
+            self._vitals.totals.add(counted)
+
     def _introduce(self, child: ChildProcess, registered: Registered) -> None:
         plan = registered.plan
         if self._heart is None:
             self._first = registered
-            self._store = store = open_store(registered.url, schema=registered.schema, pool=2, notify=False)
+            most = self._options.processes_most
+            pool = 2 if most is None else 3
+            self._store = store = open_store(
+                registered.url, schema=registered.schema, pool=pool, notify=False
+            )
             self._heart = Heart(store.leases, store.operator, plan.heartbeat, self._hub)
             self._queues_for_a_lock = not store.capabilities.shared_by_machines
             self._heart.start()
             self._settler = Settler(store, self._hub, self._settled)
+            if most is not None:
+                self._scaler = Scaler(store, plan.queues, self._target, most, self._hub, self._options.tempo)
+                self._scaler.start()
             where, queues, tasks = registered.store, registered.queues, registered.tasks
             slots = plan.describe_slots()
             self._hub.emit(WorkerStarted(where, queues, tasks, slots, usable_cores(), self._target))
@@ -162,6 +189,7 @@ class Supervisor:
     def _bury(self, child: ChildProcess, code: int, now: float) -> None:
         """It is gone: settle what it held, and remember how it went."""
         child.hear()
+        self._count(child)
         self._children.remove(child)
         reason = child.how_it_ended(code)
         estate = child.estate(reason)
@@ -200,9 +228,18 @@ class Supervisor:
         if done and estate.started:
             self._quarantine_wanted = True
 
+    def _scale(self) -> None:
+        """Run as many as the scaler wants; those that are too many end when their jobs have."""
+        if self._scaler is None:
+            return
+        self._target = self._scaler.wanted
+        for child in self._staying()[self._target :]:
+            child.surplus = True
+            child.order_stop("fewer processes are needed", _PLANNED, _AFTER_GRACE)
+
     def _replace_draining(self, now: float) -> None:
         """One child at a time: first its replacement works, then it is told to stop."""
-        if any(child.stop_sent is not None for child in self._children):
+        if any(child.stop_sent is not None and not child.surplus for child in self._children):
             return
         asking = [child for child in self._children if child.drain is not None and not child.is_quarantine]
         asking.sort(key=lambda child: child.drain is None or not child.drain.urgent)
