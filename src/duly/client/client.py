@@ -24,6 +24,7 @@ from duly.client.budget import BudgetGate
 from duly.client.pressing import Pressing
 from duly.client.registry import Registry
 from duly.client.settings import Settings, resolve, without_password
+from duly.client.signing import Signing
 from duly.core.backoff import Backoff
 from duly.core.errors import AlreadyOpen, PayloadError, StoreFull, StoreUnreachable, UsageError
 from duly.stores.connections import ambient
@@ -68,11 +69,14 @@ class Client:
         self.main = registry is None
         """Whether workers of this App work on this client's store; not so for one that `beside` made."""
         self.blobs = BlobFolder(lambda: self.settings.blobs, self._home_of_blobs)
+        self.signing = Signing(self)
         self.backoff = backoff
         self.clock = clock
         self.provider: Callable[[], Any] | None = None
         self.tell: Callable[[Happening], None] = _log
         """Where events of producers go; a worker has them among its own."""
+        self.details = False
+        """Whether `tell` wants to hear of every enqueue."""
         self.tracer: Tracer | None = None
         """A tracing library that sees each enqueue."""
         self._code: MutableMapping[str, object] = ChainMap(dict(code))

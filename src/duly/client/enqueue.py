@@ -19,7 +19,7 @@ from duly.client.draft import Draft
 from duly.client.encoding import anew_job, new_job
 from duly.client.enqueued import Enqueued
 from duly.client.job import current
-from duly.client.marking import marked
+from duly.client.marking import marked, told
 from duly.client.pressing import FREE, Verdict, apress, press
 from duly.client.provider import connection_for
 from duly.client.settings import without_password
@@ -139,10 +139,13 @@ def _named(drafts: Sequence[Draft[Any]], error: KeyReused) -> KeyReused:
 
 def _store(client: Client, connection: Any, jobs: list[NewJob]) -> list[Stored]:
     if client.tracer is None:
-        return _write(client, connection, marked(jobs))
-    with client.tracer.sending(jobs) as sending:
-        stored = _write(client, connection, marked(jobs, sending.traceparent))
-        sending.stored(stored)
+        stored = _write(client, connection, marked(jobs))
+    else:
+        with client.tracer.sending(jobs) as sending:
+            stored = _write(client, connection, marked(jobs, sending.traceparent))
+            sending.stored(stored)
+    if client.details:
+        told(client.tell, jobs, stored)
     return stored
 
 
@@ -166,10 +169,13 @@ async def _astore(client: Client, connection: Any, jobs: list[NewJob]) -> list[S
         async with room.aplace(len(jobs)):
             return await client.acall(_store, client, None, jobs)
     if client.tracer is None:
-        return await _awrite(client, connection, marked(jobs))
-    with client.tracer.sending(jobs) as sending:
-        stored = await _awrite(client, connection, marked(jobs, sending.traceparent))
-        sending.stored(stored)
+        stored = await _awrite(client, connection, marked(jobs))
+    else:
+        with client.tracer.sending(jobs) as sending:
+            stored = await _awrite(client, connection, marked(jobs, sending.traceparent))
+            sending.stored(stored)
+    if client.details:
+        told(client.tell, jobs, stored)
     return stored
 
 

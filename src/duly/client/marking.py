@@ -5,7 +5,7 @@ Also the place where a tracing library stands between an enqueue and the store. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -13,8 +13,11 @@ from msgspec.structs import replace
 
 from duly.client.job import current
 from duly.core.job import NewJob, Stored
+from duly.core.lifecycle import Outcome
 from duly.core.trace import trigger_with
 from duly.telemetry import context
+from duly.telemetry.events import Happening
+from duly.telemetry.moves import JobsEnqueued
 
 
 class Sending(Protocol):
@@ -53,6 +56,16 @@ def marked(jobs: list[NewJob], span: str | None = None) -> list[NewJob]:
         parent = inside.id if isinstance(inside.id, int) else None
     trigger = None if trace is None else trigger_with(trace, parent)
     return [_marked(job, trigger, correlation) for job in jobs]
+
+
+def told(tell: Callable[[Happening], None], jobs: Sequence[NewJob], stored: Sequence[Stored]) -> None:
+    """Say what an enqueue came to, for each task of each queue."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for job, one in zip(jobs, stored, strict=True):
+        numbers = found.setdefault((job.queue, job.task), [0, 0])
+        numbers[one.outcome is not Outcome.created] += 1
+    for (queue, task), (new, duplicates) in found.items():
+        tell(JobsEnqueued(queue, task, new, duplicates))
 
 
 def _marked(job: NewJob, trigger: str | None, correlation: str | None) -> NewJob:

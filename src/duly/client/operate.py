@@ -26,6 +26,7 @@ from duly.core.filters import Filter
 from duly.core.job import Incarnation, JobId, JobRecord
 from duly.core.lifecycle import State
 from duly.stores.protocol import OperationRecord, Pause
+from duly.telemetry.moves import JobsMoved
 
 Jobs = AnyJob | Iterable[AnyJob] | Filter
 """One job, several, or all that a filter means."""
@@ -293,9 +294,16 @@ class Operate(ControlActs):
                 return self._acted(verb, ids, _chunked(ids, lambda part: store.purge(part, by, reason)))
             case "cancel":
                 found = [store.cancel(part, by, reason) for part in _parts(ids)]
-                return _cancelled(self._count(_unmoved(ids, found)), found)
+                act = _cancelled(self._count(_unmoved(ids, found)), found)
+                self._tell(verb, [*act.moved])
+                return act
+
+    def _tell(self, verb: str, moved: list[JobId]) -> None:
+        if moved:
+            self._client.tell(JobsMoved(verb, tuple(moved), self.actor()))
 
     def _acted(self, verb: str, ids: list[JobId], moved: list[JobId]) -> Act:
+        self._tell(verb, moved)
         return Act(verb, len(moved) + self._count(_unmoved(ids, [moved])), tuple(moved))
 
     def _count(self, ids: list[JobId]) -> int:

@@ -22,11 +22,14 @@ class Hub:
         self._broken: set[int] = set()
         self.details = False
         """Whether anybody wants debug events; emitters of one per job ask first."""
+        self.ends = False
+        """Whether anybody wants the end of each attempt, also where it is a completion like most."""
 
-    def listen(self, listener: Listener, *, details: bool = False) -> None:
-        """Call `listener` for every event from now on."""
+    def listen(self, listener: Listener, *, details: bool = False, ends: bool = False) -> None:
+        """Call `listener` for every event from now on. Details are all of them, ends included."""
         self._listeners.append(listener)
         self.details = self.details or details
+        self.ends = self.ends or ends or details
 
     def emit(self, event: Happening) -> None:
         for listener in self._listeners:

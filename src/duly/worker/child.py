@@ -24,6 +24,7 @@ from duly.stores.faults import Transient
 from duly.stores.protocol import Store
 from duly.telemetry.hub import Hub
 from duly.telemetry.logs import Log
+from duly.telemetry.totals import Totals
 from duly.worker.board import Board, boottime
 from duly.worker.channel import Channel
 from duly.worker.engine import Engine
@@ -46,6 +47,7 @@ from duly.worker.registration import declare, info_of
 from duly.worker.source import AppLike, load_app
 from duly.worker.suspects import Mode
 
+_COUNT_EVERY: Final = 1.0
 _LEAVING: Final = 10.0
 _COLLECT_AFTER: Final = 20_000
 _SWITCH_AFTER: Final = 0.001
@@ -64,6 +66,8 @@ class Child:
         self._engine: Engine | None = None
         self._loop = _new_loop()
         self._stop: Stop | None = None
+        self._totals: Totals | None = None
+        self._count_at = 0.0
 
     def run(self) -> int:
         """The whole life; the exit code."""
@@ -105,6 +109,7 @@ class Child:
 
     def leave(self, code: int, reason: str) -> None:
         ran = self._engine.pump.ran if self._engine is not None else 0
+        self._say_counts()
         self._channel.send(Left(reason, ran, retired=False))
         # Handlers still run, perhaps in the main thread: nothing gentler ends them.
         os._exit(code)
@@ -122,6 +127,9 @@ class Child:
     def _log(self, app: AppLike) -> None:
         settings = app.settings
         self._hub.listen(Log(settings.log, settings.log_level), details=settings.log_level == "debug")
+        if self._work.options.counts:
+            self._totals = Totals()
+            self._hub.listen(self._totals, ends=True)
 
     def _ready_store(self, app: AppLike) -> Store:
         """Reach the store, and tell it what is declared here. A later child waits for it as long as it takes."""
@@ -166,7 +174,7 @@ class Child:
             incarnation = store.leases.register(info)
 
         # What its handlers meet at full queues belongs into the worker's log.
-        app.client.tell = self._hub.emit
+        app.client.tell, app.client.details = self._hub.emit, self._hub.details
         self._patiently(register)
         self._board.renew(registered_at)
         # From here on the supervisor looks at the pulse.
@@ -178,6 +186,8 @@ class Child:
             app, made, incarnation, self._board, registered_at, self._loop, mode, prepare, self, self._hub
         )
         engine.watch.hooks.insert(0, self._look_at_orders)
+        if self._totals is not None:
+            engine.watch.hooks.append(self._look_at_counts)
         return engine
 
     def _introduction(self, app: AppLike, made: Plan, incarnation: Incarnation, at: float) -> Registered:
@@ -205,6 +215,16 @@ class Child:
             # Nobody beats for us any more.
             os._exit(1)
 
+    def _look_at_counts(self, now: float) -> None:
+        if now >= self._count_at:
+            self._count_at = now + _COUNT_EVERY
+            self._say_counts()
+
+    def _say_counts(self) -> None:
+        counted = None if self._totals is None else self._totals.take()
+        if counted:
+            self._channel.send(counted)
+
     def _turn(self) -> None:
         """Run the loop until `finished`. A child task of a handler may raise SystemExit through it."""
         done = False
@@ -228,6 +248,7 @@ class Child:
             retired = False
         with suppress(Exception):
             self._loop.run_until_complete(lifespan.leave())
+        self._say_counts()
         self._channel.send(Left(engine.shutdown.reason, engine.pump.ran, retired))
         app.close()
         sys.stdout.flush()

@@ -106,7 +106,7 @@ class Engine:
             self.pump, self.reports, surroundings, hub,
         )  # fmt: skip
         self.shutdown = Shutdown(self.crew, self.crew.cut, hub)
-        self.promote = Promote(store.upkeep, poll, self.pump.ring)
+        self.promote = Promote(store.upkeep, poll, self.pump.ring, hub)
         self.batches = Batches(store.batches, self.pump.ring, self._soon)
         self.observe = Observe(self.reports.usage, store.control, hub, self._soon)
         self._idle_check = IdleCheck(self.pump, self.promote, self.suspects, self.batches)

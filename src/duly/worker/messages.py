@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import ClaimedJob, Ended, Incarnation, JobId, Progress, Steps
+from duly.telemetry.totals import Counted
 from duly.worker.options import Plan, WorkerOptions
 
 # How a child left: everything but 0 has it replaced, and the supervisor settles what it held.
@@ -95,7 +96,7 @@ class Left(Struct, frozen=True, tag=True):
     """False: the supervisor has to settle the incarnation."""
 
 
-Reports = Registered | Refused | Will | SuspectsWait | Draining | Left
+Reports = Registered | Refused | Will | SuspectsWait | Draining | Counted | Left
 
 # Child -> isolated process.
 

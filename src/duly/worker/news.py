@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from duly.core.control import Ordering
 from duly.core.defaults import MANY_SNOOZES
-from duly.core.job import Ended
+from duly.core.job import ClaimedJob, Ended
 from duly.core.lifecycle import Event, State
 from duly.telemetry.events import (
     AcksUnwritten,
@@ -17,6 +17,7 @@ from duly.telemetry.events import (
     OutcomeAltered,
 )
 from duly.telemetry.hub import Hub
+from duly.telemetry.moves import JobClaimed
 from duly.worker.attempt import ROLLED_BACK, Attempt
 
 
@@ -28,13 +29,18 @@ class News:
         self._ordering = ordering
         """Of a queue: what the jobs behind a dead one of their key do."""
 
+    def claimed(self, jobs: Sequence[ClaimedJob]) -> None:
+        """Only for a hub that wants details."""
+        for job in jobs:
+            self._hub.emit(JobClaimed(job.id, job.run, job.queue, job.task, job.attempt))
+
     def stored(self, attempt: Attempt, ended: Ended) -> None:
         if ended.to is State.dead:
             self._hub.emit(_told(JobDied, attempt, ended))
             key = attempt.job.ordering_key
             if key is not None and self._ordering(attempt.job.queue) != "skip_dead":
                 self._hub.emit(KeyStopped(attempt.job.id, attempt.job.queue, attempt.job.tenant, key))
-        elif self._hub.details:
+        elif self._hub.ends:
             self._hub.emit(_told(AttemptEnded, attempt, ended))
         if ended.guard is not None:
             job = attempt.job

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from duly.stores.protocol import UpkeepStore
+from duly.telemetry.hub import Hub
+from duly.telemetry.moves import JobsPromoted
 
 
 class Promote:
@@ -10,7 +12,9 @@ class Promote:
 
     name = "promote"
 
-    def __init__(self, upkeep: UpkeepStore, poll: float, ring: Callable[[], None]) -> None:
+    def __init__(
+        self, upkeep: UpkeepStore, poll: float, ring: Callable[[], None], hub: Hub | None = None
+    ) -> None:
         self.quiet_at = -1.0
         """When the last run began that found nothing due."""
         self.moved_at = -1.0
@@ -18,12 +22,15 @@ class Promote:
         self._upkeep = upkeep
         self._poll = poll
         self._ring = ring
+        self._hub = hub
 
     def run(self, now: float) -> float:
         moved, wait = self._upkeep.promote()
         if moved:
             self.moved_at = now
             self._ring()
+            if self._hub is not None and self._hub.details:
+                self._hub.emit(JobsPromoted(moved))
         else:
             self.quiet_at = now
         return self._poll if wait is None else min(self._poll, max(0.001, wait.total_seconds()))

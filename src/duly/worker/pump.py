@@ -279,6 +279,8 @@ class Pump:
         if claimed:
             self.worked_at = now
             self.on_found()
+            if self._hub.details:
+                self._news.claimed(claimed)
         if request.suspects:
             self.suspects.answered(len(claimed), sent_at, now)
         if not request.suspects or self.suspects.mode == "quarantine":
@@ -382,7 +384,7 @@ class Pump:
 
     def _stored(self, attempt: Attempt) -> None:
         ended = attempt.ended
-        if ended is None or (ended.event is _COMPLETE and not self._hub.details):
+        if ended is None or (ended.event is _COMPLETE and not self._hub.ends):
             # What nearly all of them are, and there is nothing to say of it.
             return
         if ended.event is _LOSE and ended.to is _READY:

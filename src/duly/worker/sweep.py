@@ -8,6 +8,7 @@ from duly.stores.faults import Full
 from duly.stores.protocol import UpkeepStore
 from duly.telemetry.events import JobsShed, Recovered
 from duly.telemetry.hub import Hub
+from duly.telemetry.moves import JobsAbandoned, JobsExpired, JobsUnblocked
 from duly.worker.budget import StoreBudget
 
 
@@ -48,6 +49,12 @@ class Sweep:
             self._hub.emit(Recovered(swept.overdue, "their attempts ran past their deadline"))
         if swept.shed:
             self._hub.emit(JobsShed(swept.shed))
+        if swept.expired:
+            self._hub.emit(JobsExpired(swept.expired))
+        if swept.abandoned:
+            self._hub.emit(JobsAbandoned(swept.abandoned))
+        if swept.unparked and self._hub.details:
+            self._hub.emit(JobsUnblocked(swept.unparked))
         if swept.orphans or swept.overdue or swept.unparked or swept.stragglers:
             self._ring()
         if swept.ran and self._budget is not None:
