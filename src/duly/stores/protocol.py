@@ -48,6 +48,7 @@ from duly.stores.records import (
     Swept,
     WorkerRecord,
 )
+from duly.stores.tokens import TokenStore
 
 Clock = Callable[[], datetime]
 
@@ -357,6 +358,7 @@ class Store(Protocol):
     inspection: InspectionStore
     operator: OperatorStore
     schema: SchemaStore
+    tokens: TokenStore
 
     def listen(self, on_work: Callable[[], None]) -> Listener: ...
 
@@ -432,6 +434,7 @@ __all__ = [
     "StepStore",
     "Store",
     "Swept",
+    "TokenStore",
     "UpkeepStore",
     "WorkerRecord",
 ]

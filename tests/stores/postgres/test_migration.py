@@ -147,7 +147,7 @@ def test_jobs_in_every_state_outlive_the_migration_and_go_on(
     store = open_store(old_url)
     me, ids = jobs_in_every_state(store, previous)
 
-    assert store.schema.migrate() == ["0002_keys", "0003_control"]
+    assert store.schema.migrate() == ["0002_keys", "0003_control", "0004_operating"]
 
     records = {record.state: record for record in store.inspection.lookup(list(ids.values())) if record}
     assert {state: record.id for state, record in records.items()} == ids

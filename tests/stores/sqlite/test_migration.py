@@ -133,8 +133,8 @@ def old_file(request: pytest.FixtureRequest, connect: Connect) -> Journal:
 def test_jobs_in_every_state_are_there_after_the_migration(open_store: Open, old_file: Journal) -> None:
     store = open_store(old_file)
 
-    assert (store.schema.version(), store.schema.migrate()) == (1, ["0002_keys", "0003_control"])
-    assert store.schema.version() == 3
+    assert (store.schema.version(), store.schema.migrate()) == (1, ["0002_keys", "0003_control", "0004_operating"])
+    assert store.schema.version() == 4
 
     found = store.inspection.lookup([*IDS.values()])
     assert [record.state for record in found if record] == [*IDS]
@@ -232,4 +232,4 @@ def test_the_migration_is_all_or_nothing(open_store: Open, connect: Connect, old
 
     assert store.schema.version() == 1
     (stored,) = store.jobs.enqueue([job()])
-    assert (stored.id, store.schema.version()) == (len(PLACES) + 1, 3)
+    assert (stored.id, store.schema.version()) == (len(PLACES) + 1, 4)

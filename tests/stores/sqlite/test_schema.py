@@ -25,7 +25,7 @@ def test_the_tables_come_with_the_first_use(open_store: Open, sqlite_path: Path)
 def test_migrating_names_what_it_did_and_repeats_nothing(open_store: Open) -> None:
     store = open_store()
 
-    assert store.schema.migrate() == ["0001_jobs", "0002_keys", "0003_control"]
+    assert store.schema.migrate() == ["0001_jobs", "0002_keys", "0003_control", "0004_operating"]
     assert store.schema.migrate() == []
 
 

@@ -34,6 +34,7 @@ from duly.stores.postgres.pressing import PostgresPressing
 from duly.stores.postgres.schedules import PostgresSchedules
 from duly.stores.postgres.schema import PostgresSchema
 from duly.stores.postgres.statements import migrations, statement
+from duly.stores.postgres.tokens import PostgresTokens
 from duly.stores.postgres.upkeep import PostgresUpkeep
 from duly.stores.protocol import (
     Clock,
@@ -46,6 +47,7 @@ from duly.stores.protocol import (
     ScheduleStore,
     SchemaStore,
     StepStore,
+    TokenStore,
     UpkeepStore,
 )
 
@@ -83,6 +85,7 @@ class PostgresStore:
         self.operator: OperatorStore = PostgresOperator(self._database)
         self.batches: BatchStore = PostgresBatches(self._database, self.operator)
         self.schema: SchemaStore = PostgresSchema(self._database)
+        self.tokens: TokenStore = PostgresTokens(self._database)
         self.capabilities = replace(CAPABILITIES, rings=notify)
 
     def listen(self, on_work: Callable[[], None]) -> Listener:

@@ -105,7 +105,7 @@ def act_in(session: Session, act: BatchAct, *, whole: bool = True) -> int:
         if batch.state in {BatchState.open, BatchState.running, BatchState.dead}:
             ended = batch._replace(state=BatchState.cancelled, finished_at=session.now, reason=act.reason)
             batches.tell(session, ended)
-            note_act(session, "cancel_batch", act.by, act.reason, batch.counts.left)
+            note_act(session, f"cancel batch:{act.id}", act.by, act.reason)
             batch = batches.named(session, act.id)
         if whole and batch.state is BatchState.cancelled:
             _cancel_all(session, act)

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from msgspec import json
+
 from duly.core.filters import Filter
 from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import State
@@ -64,7 +66,7 @@ class SQLiteOperator:
                 found = [JobId(id) for (id,) in session.rows("select_these_dead", ids=ids_text([*chunk]))]
                 forget(session, found, dead=True)
                 purged += found
-                note_act(session, "purge", by, reason, len(found))
+                note_jobs(session, "purge", found, by, reason)
         return purged
 
     def run_now(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
@@ -76,7 +78,7 @@ class SQLiteOperator:
                 enter_ready(session, due)
                 # Those that have just come are among them.
                 moved += [JobId(one.id) for one in named_in(session, chunk, READY)]
-                note_act(session, "run now", by, reason, len(chunk))
+                note_jobs(session, "run_now", chunk, by, reason)
         return moved
 
     def run_at(self, ids: Sequence[JobId], at: datetime, by: str, reason: str) -> list[JobId]:
@@ -91,7 +93,7 @@ class SQLiteOperator:
                 # The new time may be earlier than the one that the promoter waits for.
                 session.rings = session.rings or bool(waiting)
                 moved += [JobId(one.id) for one in waiting]
-                note_act(session, "run at", by, reason, len(waiting))
+                note_jobs(session, "run_at", chunk, by, reason)
         return moved
 
     def reprioritise(self, ids: Sequence[JobId], priority: int, by: str, reason: str) -> list[JobId]:
@@ -114,14 +116,14 @@ class SQLiteOperator:
                     [{"id": one.id, "priority": priority, "pos": first + at} for at, one in enumerate(ready)],
                 )
                 moved += [JobId(one.id) for one in (*scheduled, *blocked, *ready)]
-                note_act(session, "reprioritise", by, reason, len(chunk))
+                note_jobs(session, "reprioritise", chunk, by, reason)
         return moved
 
     def pause(self, target: str, lasting: timedelta | None, by: str, reason: str) -> Pause:
         with self._database.write() as session:
             until = None if lasting is None else session.now + span(lasting)
             session.run("upsert_pause", target=target, until=until, by=by, reason=reason, at=session.now)
-            note_act(session, f"pause {target}", by, reason, 0)
+            note_act(session, f"pause {target}", by, reason)
             return pause_of((target, until, by, reason, session.now))
 
     def resume(self, target: str, by: str, reason: str) -> bool:
@@ -131,7 +133,7 @@ class SQLiteOperator:
             session.run("delete_pause", target=target)
             session.rings = held
             if held:
-                note_act(session, f"resume {target}", by, reason, 0)
+                note_act(session, f"resume {target}", by, reason)
             return held
 
     def drain_worker(self, incarnation: Incarnation) -> bool:
@@ -196,7 +198,7 @@ def _cancel(session: Session, ids: Sequence[JobId], by: str, reason: str) -> dic
     look_again(session)
     running = [JobId(id) for (id,) in session.rows("select_running", ids=ids_text([*ids]))]
     session.many("insert_wish", [{"id": id, "by": by, "reason": reason, "at": session.now} for id in running])
-    note_act(session, "cancel", by, reason, len(ids))
+    note_jobs(session, "cancel", ids, by, reason)
     return {JobId(one.id): State.cancelled for one in waiting} | dict.fromkeys(running, State.running)
 
 
@@ -227,7 +229,7 @@ def _redrive(
     session.run("delete_finished", ids=found)
     session.run("delete_dead", ids=found)
     settle(session, moves)
-    note_act(session, "redrive", by, reason, len(moved))
+    note_jobs(session, "redrive", moved, by, reason)
     return moved
 
 
@@ -238,6 +240,20 @@ def _chunks(ids: Sequence[JobId]) -> Iterator[Sequence[JobId]]:
         yield named[start : start + _CHUNK]
 
 
-def note_act(session: Session, verb: str, by: str, reason: str, jobs: int = 0) -> None:
-    """Keep who did what, and why."""
-    session.run("insert_act", at=session.now, verb=verb, by=by, reason=reason, jobs=jobs)
+def note_act(session: Session, verb: str, by: str, reason: str) -> None:
+    """Keep who did what, and why. What stands behind the first space of `verb` is what it was done to."""
+    word, _, target = verb.partition(" ")
+    enter(session, word, target, by, reason)
+
+
+def note_jobs(session: Session, verb: str, ids: Sequence[JobId], by: str, reason: str) -> None:
+    """Keep who did what to these jobs, if there are any."""
+    if ids:
+        detail = json.encode({"jobs": len(ids), "ids": ids}).decode()
+        enter(session, verb, f"job:{ids[0]}" if len(ids) == 1 else "", by, reason, detail)
+
+
+def enter(session: Session, verb: str, target: str, by: str, reason: str, detail: str = "{}") -> int:
+    """Write one entry of the audit; its id."""
+    entry = {"actor": by, "verb": verb, "target": target, "reason": reason, "detail": detail}
+    return int(session.value("insert_audit_entry", at=session.now, **entry))

@@ -25,6 +25,7 @@ from duly.stores.protocol import (
     ScheduleStore,
     SchemaStore,
     StepStore,
+    TokenStore,
     UpkeepStore,
 )
 from duly.stores.sqlite import blocks
@@ -44,6 +45,7 @@ from duly.stores.sqlite.pressing import SQLitePressing
 from duly.stores.sqlite.schedules import SQLiteSchedules, advance_in
 from duly.stores.sqlite.schema import SQLiteSchema
 from duly.stores.sqlite.steps import SQLiteSteps
+from duly.stores.sqlite.tokens import SQLiteTokens
 from duly.stores.sqlite.upkeep import SQLiteUpkeep
 from duly.stores.sqlite.wake import SQLiteListener
 
@@ -84,6 +86,7 @@ class SQLiteStore:
         self.inspection: InspectionStore = SQLiteInspection(self._database)
         self.operator: OperatorStore = SQLiteOperator(self._database)
         self.schema: SchemaStore = SQLiteSchema(self._database)
+        self.tokens: TokenStore = SQLiteTokens(self._database)
 
     def listen(self, on_work: Callable[[], None]) -> SQLiteListener:
         """Sleeps on the side file while idle, and looks at SQLite's change counter five times a second."""

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from . import (
+    admitting,
     asynchronous,
     batching,
     budgeting,
@@ -86,6 +87,7 @@ AREAS = (
     nesting,
     asynchronous,
     racing,
+    admitting,
 )
 
 

@@ -3,6 +3,7 @@
 One lock around everything, no index, no batch; whatever it answers can be checked by reading it. It passes the suite.
 """
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -26,6 +27,7 @@ from duly.core.job import (
     WorkerInfo,
 )
 from duly.core.lifecycle import Event, State
+from duly.core.operating import AuditEntry, SecretKey, TokenRecord
 from duly.core.registration import QueuePolicy, ScheduleRecord
 from duly.stores.protocol import Clock, OperationRecord, Pause
 
@@ -191,8 +193,12 @@ class Tables:
     operations: dict[int, OperationRecord] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
     tasks: dict[str, str] = field(default_factory=dict)
-    acts: list[tuple[str, str]] = field(default_factory=list)
+    acts: list[AuditEntry] = field(default_factory=list)
     """Who acted, and why."""
+    tokens: dict[bytes, TokenRecord] = field(default_factory=dict)
+    """By digest."""
+    secrets: dict[str, list[SecretKey]] = field(default_factory=dict)
+    """By kind, the newest last."""
     kept: dict[bytes, Kept] = field(default_factory=dict)
     """By idempotency key."""
     taken: dict[bytes, JobId] = field(default_factory=dict)
@@ -241,6 +247,19 @@ class Model:
     def number(self) -> int:
         self.tables.last += 1
         return self.tables.last
+
+    def note(self, verb: str, target: str, by: str, reason: str, detail: str = "{}") -> int:
+        """Write an entry of the audit; its id."""
+        id = self.number()
+        self.tables.acts.append(AuditEntry(id, self.clock(), by, verb, target, reason, detail))
+        return id
+
+    def note_jobs(self, verb: str, ids: Sequence[JobId], by: str, reason: str) -> None:
+        """Write an entry about jobs, if there are any."""
+        named = list(dict.fromkeys(ids))
+        if named:
+            target = f"job:{named[0]}" if len(named) == 1 else ""
+            self.note(verb, target, by, reason, json.dumps({"jobs": len(named), "ids": named}))
 
     @contextmanager
     def act(self) -> Iterator[None]:

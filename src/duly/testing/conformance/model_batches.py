@@ -122,6 +122,7 @@ class ModelBatches:
             if batch.state is BatchState.open:
                 batch.state, batch.closed_at = BatchState.running, self._model.clock()
         elif batch.state in ACCEPTING:
+            self._model.note("cancel", f"batch:{act.id}", act.by, act.reason)
             batch.state, batch.finished_at, batch.reason = (
                 BatchState.cancelled,
                 self._model.clock(),

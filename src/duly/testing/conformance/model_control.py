@@ -103,7 +103,7 @@ class ModelControl:
 
     def hold(self, name: str, wait: timedelta, by: str, reason: str) -> datetime:
         with self._model.act():
-            self._model.tables.acts.append((by, reason))
+            self._model.note("hold", name, by, reason)
             state, until = self._model.state_of(name), self._model.clock() + wait
             if state.held_until is None or state.held_until <= until:
                 state.held_until, state.held_by, state.held_reason = until, by, reason
@@ -111,12 +111,12 @@ class ModelControl:
 
     def set_breaker(self, name: str, state: BreakerState | None, by: str, reason: str) -> bool:
         with self._model.act():
-            self._model.tables.acts.append((by, reason))
             limit = self._model.limit_named(name)
             if self._model.policy_of(limit).breaker is None:
                 return False
             known = self._model.state_of(name)
             known.forced = state is not None
+            self._model.note("breaker", f"{name} {state or 'by its counts'}", by, reason)
             self._set(known, state or "closed", self._model.clock() if state == "half-open" else None)
             return True
 
@@ -162,16 +162,17 @@ class ModelControl:
     ) -> Override:
         with self._model.act():
             now, id = self._model.clock(), self._model.number()
+            self._model.note(kind, target, by, reason)
             until = None if lasting is None else now + lasting
             self._model.tables.overrides[id] = Override(id, target, kind, dict(value), by, reason, now, until)
             return self._model.tables.overrides[id]
 
     def lift(self, id: int, by: str, reason: str) -> bool:
         with self._model.act():
-            self._model.tables.acts.append((by, reason))
             found = next((one for one in self._model.live_overrides() if one.id == id), None)
             if found is not None:
                 self._model.tables.overrides[id] = replace(found, lifted_at=self._model.clock())
+                self._model.note("lift", found.target, by, reason)
             return found is not None
 
     def overrides(self) -> list[Override]:
@@ -180,7 +181,7 @@ class ModelControl:
 
     def set_plan(self, plan: TenantPlan, by: str, reason: str) -> None:
         with self._model.act():
-            self._model.tables.acts.append((by, reason))
+            self._model.note("plan", plan.name, by, reason)
             self._model.tables.plans[plan.name] = plan
 
     def plans(self) -> list[TenantPlan]:
@@ -228,12 +229,12 @@ class ModelControl:
     def resume_key(self, queue: str, tenant: str, key: str, by: str, reason: str) -> bool:
         with self._model.act():
             tables, ordering = self._model.tables, OrderingKey(queue, tenant, key)
-            tables.acts.append((by, reason))
             head = self._model.head(ordering)
             is_dead = head is not None and head.state is State.dead
             if not is_dead and ordering not in tables.paused_keys:
                 return False
             tables.paused_keys.discard(ordering)
+            self._model.note("resume", f"key {key} of {queue}", by, reason)
             if head is not None and is_dead:
                 head.keeps_key = False
                 self._model.head(ordering)

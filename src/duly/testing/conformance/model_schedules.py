@@ -137,7 +137,7 @@ class ModelSchedules:
             record = self._model.tables.schedules.get(name)
             if record is None or record.paused:
                 return False
-            self._model.tables.acts.append((by, reason))
+            self._model.note("pause", f"schedule:{name}", by, reason)
             self._model.tables.schedules[name] = replace(record, paused=True)
             return True
 
@@ -146,12 +146,14 @@ class ModelSchedules:
             record = self._model.tables.schedules.get(name)
             if record is None or not record.paused:
                 return False
-            self._model.tables.acts.append((by, reason))
+            self._model.note("resume", f"schedule:{name}", by, reason)
             later = max(record.next_at, next_at)
             self._model.tables.schedules[name] = replace(record, paused=False, next_at=later)
             return True
 
     def remove(self, name: str, by: str, reason: str) -> bool:
         with self._model.tables.lock:
-            self._model.tables.acts.append((by, reason))
-            return self._model.tables.schedules.pop(name, None) is not None
+            found = self._model.tables.schedules.pop(name, None) is not None
+            if found:
+                self._model.note("remove", f"schedule:{name}", by, reason)
+            return found

@@ -29,6 +29,7 @@ from duly.stores.protocol import (
     SchemaStore,
     StepStore,
     Store,
+    TokenStore,
     UpkeepStore,
 )
 
@@ -37,6 +38,7 @@ from .model import Tables
 from .model_attempts import ModelSteps
 from .model_batches import ModelBatches
 from .model_control import ModelControl
+from .model_operating import ModelTokens
 from .model_reading import ReadableModel
 from .model_schedules import ModelSchedules
 
@@ -63,6 +65,7 @@ class ModelStore(ReadableModel):
         self.inspection: InspectionStore = self
         self.operator: OperatorStore = self
         self.schema: SchemaStore = self
+        self.tokens: TokenStore = ModelTokens(self)
 
     def start_operation(
         self,
@@ -259,7 +262,6 @@ class ModelPlace:
         self.tables.last = max(self.tables.last, at_least)
 
     def wish_cancel(self, id: JobId, by: str, reason: str) -> None:
-        self.tables.acts.append((by, reason))
         self.tables.entries[id].wish = reason
 
     def forget_heads(self) -> None:

@@ -277,6 +277,7 @@ class UpkeepModel(LeasedModel):
                     self.to_final(entry, State.cancelled, reason)
                     entry.note = f"cancelled by {by}"
                 answer[entry.id] = entry.state
+            self.note_jobs("cancel", ids, by, reason)
             return answer
 
     def _among(self, ids: Sequence[JobId], *states: State) -> list[Entry]:
@@ -285,7 +286,6 @@ class UpkeepModel(LeasedModel):
 
     def redrive(self, ids: Sequence[JobId], by: str, reason: str, priority: int | None = None) -> list[JobId]:
         with self.act():
-            self.tables.acts.append((by, reason))
             moved = []
             for entry in self._among(ids, State.dead, State.cancelled, State.skipped):
                 if self.holder_of(entry.new) is not None:
@@ -298,19 +298,20 @@ class UpkeepModel(LeasedModel):
                 entry.lane = entry.new.tenant if self._is_fair(entry.new.queue) else ""
                 entry.priority = entry.priority if priority is None else priority
                 self.to_ready(entry)
+            self.note_jobs("redrive", [entry.id for entry in moved], by, reason)
             return [entry.id for entry in moved]
 
     def purge(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
         with self.act():
-            self.tables.acts.append((by, reason))
             purged = self._among(ids, State.dead)
             for entry in purged:
                 self.forget(entry)
+            self.note_jobs("purge", [entry.id for entry in purged], by, reason)
             return [entry.id for entry in purged]
 
     def run_now(self, ids: Sequence[JobId], by: str, reason: str) -> list[JobId]:
         with self.act():
-            self.tables.acts.append((by, reason))
+            self.note_jobs("run_now", ids, by, reason)
             moved = self._among(ids, State.scheduled, State.ready)
             for entry in moved:
                 if entry.state is State.scheduled:
@@ -319,7 +320,7 @@ class UpkeepModel(LeasedModel):
 
     def run_at(self, ids: Sequence[JobId], at: datetime, by: str, reason: str) -> list[JobId]:
         with self.act():
-            self.tables.acts.append((by, reason))
+            self.note_jobs("run_at", ids, by, reason)
             moved = self._among(ids, State.scheduled, State.ready)
             for entry in moved:
                 self.to_scheduled(entry, at)
@@ -327,7 +328,7 @@ class UpkeepModel(LeasedModel):
 
     def reprioritise(self, ids: Sequence[JobId], priority: int, by: str, reason: str) -> list[JobId]:
         with self.act():
-            self.tables.acts.append((by, reason))
+            self.note_jobs("reprioritise", ids, by, reason)
             moved = self._among(ids, *WAITING)
             for entry in moved:
                 entry.priority = priority
@@ -339,6 +340,7 @@ class UpkeepModel(LeasedModel):
     def pause(self, target: str, lasting: timedelta | None, by: str, reason: str) -> Pause:
         with self.tables.lock:
             now = self.clock()
+            self.note("pause", target, by, reason)
             self.tables.paused[target] = Pause(
                 target, None if lasting is None else now + lasting, by, reason, now
             )
@@ -346,9 +348,10 @@ class UpkeepModel(LeasedModel):
 
     def resume(self, target: str, by: str, reason: str) -> bool:
         with self.tables.lock:
-            self.tables.acts.append((by, reason))
             was = self.is_paused(target)
             self.tables.paused.pop(target, None)
+            if was:
+                self.note("resume", target, by, reason)
             return was
 
     def drain_worker(self, incarnation: Incarnation) -> bool:

@@ -1,0 +1,64 @@
+-- What those who operate a store leave in it: tokens, keys to sign with, and the record of acts.
+-- Lock: none but those of new tables and functions. Workers of the previous release go on: what their functions note of acts
+-- is written here, too.
+-- Differs: SQLite has one writer, so that the order of acts is that of their ids there.
+
+create table {schema}.token (
+    id bigint generated always as identity primary key,
+    name text not null check (length(name) between 1 and 100),
+    -- Of the token's text, which is kept nowhere.
+    hash bytea not null unique,
+    scopes text[] not null,
+    by text not null,
+    created_at timestamptz not null,
+    expires_at timestamptz,
+    last_used_at timestamptz,
+    revoked_at timestamptz
+);
+
+-- What tickets and sessions are signed with. Nobody but servers and workers may read it.
+create table {schema}.secret (
+    kind text not null,
+    id int not null,
+    value bytea not null,
+    created_at timestamptz not null,
+    retired_at timestamptz,
+    primary key (kind, id)
+);
+
+-- Who did what by hand, and why; never changed. It takes the place of `act`.
+create table {schema}.audit_entry (
+    id bigint generated always as identity primary key,
+    at timestamptz not null,
+    actor text not null,
+    verb text not null,
+    target text not null,
+    reason text not null,
+    -- JSON, byte for byte as it was written.
+    detail text not null
+);
+
+-- Entries that no seal covers yet. An entry may commit after one with a higher id, so that no range of ids is ever complete.
+create table {schema}.audit_pending (
+    id bigint primary key
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
+-- include: functions/note_act_2.sql
+-- include: functions/token_row_1.sql
+-- include: functions/put_token_1.sql
+-- include: functions/token_1.sql
+-- include: functions/revoke_token_1.sql
+-- include: functions/touch_tokens_1.sql
+-- include: functions/secrets_1.sql
+-- include: functions/keep_secret_1.sql
+-- include: functions/forget_secret_1.sql
+
+-- What functions of the previous release call. What stands behind the first space is what it was done to.
+create or replace function {schema}.note_act_1(p_verb text, p_by text, p_reason text, p_jobs bigint, p_now timestamptz)
+returns void
+language plpgsql as $$
+begin
+    perform note_act_2(split_part(p_verb, ' ', 1), substr(p_verb, nullif(position(' ' in p_verb), 0) + 1), p_by, p_reason,
+                       case when p_jobs > 0 then '{"jobs":' || p_jobs || '}' else '{}' end, p_now);
+end
+$$;

@@ -1,0 +1,36 @@
+-- What those who operate a store leave in it: tokens, keys to sign with, and the record of acts.
+-- Times are microseconds since 1970 UTC, lists and details are JSON. A release that knows nothing of these tables goes on
+-- with the others.
+
+create table {prefix}_token (
+    id integer primary key autoincrement,
+    name text not null check (length(name) between 1 and 100),
+    -- Of the token's text, which is kept nowhere.
+    hash blob not null unique,
+    scopes text not null,
+    by text not null,
+    created_at integer not null,
+    expires_at integer,
+    last_used_at integer,
+    revoked_at integer
+) strict;
+
+create table {prefix}_secret (
+    kind text not null,
+    id integer not null,
+    value blob not null,
+    created_at integer not null,
+    retired_at integer,
+    primary key (kind, id)
+) strict, without rowid;
+
+-- Who did what by hand, and why; never changed. It takes the place of {prefix}_act.
+create table {prefix}_audit_entry (
+    id integer primary key autoincrement,
+    at integer not null,
+    actor text not null,
+    verb text not null,
+    target text not null,
+    reason text not null,
+    detail text not null
+) strict;
