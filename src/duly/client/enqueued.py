@@ -1,6 +1,6 @@
-"""What `enqueue` returned: the stored job's id, and waiting for its result.
+"""What `enqueue` returned: the stored job's id, its ticket, and waiting for its result.
 
-Reads the store only in `result` and `aresult`; knows no worker.
+Reads the store only in `result` and `aresult`, and once a process for the key of tickets; knows no worker.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from duly.client.client import Client
 from duly.client.ended import ResultTimeout, ended
 from duly.client.handler import Handler
 from duly.client.job import current
+from duly.client.ticketing import EXPIRES, ticket_for
 from duly.core.defaults import KEPT_RESULT
 from duly.core.durations import Duration, compact_duration, format_size, parse_duration
 from duly.core.errors import NotFound, StoreUnreachable, UsageError
 from duly.core.job import JobId, JobRecord, KeptAnswer, Stored
 from duly.core.lifecycle import FINAL, Outcome, State
+from duly.core.ticket import PURPOSE, check_words
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
@@ -66,6 +68,48 @@ class Enqueued(Generic[T_co]):
 
     def __repr__(self) -> str:
         return f"<Enqueued {self.id} {self.task} in {self.queue}: {self.outcome}>"
+
+    def ticket(
+        self,
+        *,
+        expires: Duration = EXPIRES,
+        title: str | None = None,
+        link: str | None = None,
+        failed: str | None = None,
+        reasons: bool = False,
+    ) -> str:
+        """The text with which its holder follows this job, and nothing else, at /t/TICKET of `duly serve`.
+
+        Signed, not encrypted. Blocks for a round trip at the first use of a process without the setting `secret`.
+
+        Args:
+            expires: for how long it is valid.
+            title: what was asked for, in your words: "Your receipt".
+            link: where the result will be, as "/orders/7" or "https://…"; else a result that is a link, or whose
+                "url" is one, is taken.
+            failed: what the holder reads when it did not work out, instead of a general sentence.
+            reasons: whether the reason of a Dead("…") or Skip("…") is fit for the holder, and shown.
+
+        """
+        words = check_words(title, link, failed, reasons=reasons)
+        if self._client.signing.known(PURPOSE) is None:
+            self._client.refuse_blocking("ticket()", "await ….aticket()")
+        return ticket_for(self._client, self.id, expires, queue=self.queue, words=words)
+
+    async def aticket(
+        self,
+        *,
+        expires: Duration = EXPIRES,
+        title: str | None = None,
+        link: str | None = None,
+        failed: str | None = None,
+        reasons: bool = False,
+    ) -> str:
+        """As `ticket`, without blocking the loop."""
+        words = check_words(title, link, failed, reasons=reasons)
+        if self._client.signing.known(PURPOSE) is None:
+            await self._client.acall(self._client.signing.ring, PURPOSE)
+        return ticket_for(self._client, self.id, expires, queue=self.queue, words=words)
 
     @overload
     def result(self: Enqueued[Coroutine[Any, Any, R]], *, timeout: Duration) -> R: ...

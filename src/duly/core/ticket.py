@@ -33,6 +33,9 @@ _LINK: Final = re.compile(r"(?:https?://[^/?#@\\\s]+(?:[/?#][^\s\\]*)?|/(?![/\\]
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+_SHORT: Final = {"title": "t", "link": "l", "failed": "f", "reasons": "r"}
+
+
 class TicketError(ValueError):
     """The text is no ticket of this ring: forged, cut, or signed with a key that is gone."""
 
@@ -42,7 +45,7 @@ class TicketError(ValueError):
         """Whether a ring with newer keys might know it."""
 
 
-class Words(Struct, frozen=True, omit_defaults=True, rename={"title": "t", "link": "l", "failed": "f"}):
+class Words(Struct, frozen=True, omit_defaults=True, rename=_SHORT):
     """What the app has to say to the holder, inside the ticket itself."""
 
     title: str = ""
@@ -51,6 +54,11 @@ class Words(Struct, frozen=True, omit_defaults=True, rename={"title": "t", "link
     """Where the result is, once it is done: http(s), or a path of the site."""
     failed: str = ""
     """What to read and to do when it does not work out."""
+    reasons: bool = False
+    """Whether the reason of a Dead("…") or Skip("…") is fit for the holder, and shown."""
+
+
+NO_WORDS: Final = Words()
 
 
 class Ticket(Struct, frozen=True):
@@ -62,7 +70,7 @@ class Ticket(Struct, frozen=True):
     expires: datetime
     kept: timedelta
     """How long the job's record stays after its end, at least: before issued + kept no finished job is gone."""
-    words: Words = Words()
+    words: Words = NO_WORDS
 
     def expired(self, now: datetime) -> bool:
         return now >= self.expires
@@ -72,7 +80,7 @@ class Ticket(Struct, frozen=True):
         return now >= self.issued + self.kept
 
 
-def check_words(title: str | None, link: str | None, failed: str | None) -> Words:
+def check_words(title: str | None, link: str | None, failed: str | None, *, reasons: bool = False) -> Words:
     """UsageError with what to write instead."""
     for name, value in (("title", title), ("link", link), ("failed", failed)):
         if value is None:
@@ -85,7 +93,9 @@ def check_words(title: str | None, link: str | None, failed: str | None) -> Word
             raise UsageError(f"{name}={value!r:.60} holds characters that do not show; remove them")
     if link and not is_link(link):
         raise UsageError(f"link={link!r:.80} is no link; write https://… or a path of the site as /orders/7")
-    return Words(title or "", link or "", failed or "")
+    if not isinstance(reasons, bool):
+        raise UsageError(f"reasons={reasons!r:.60} is True or False")
+    return Words(title or "", link or "", failed or "", reasons)
 
 
 def is_link(text: str) -> bool:
@@ -106,7 +116,7 @@ def write_ticket(ring: KeyRing, ticket: Ticket) -> str:
         int(life.total_seconds()),
         int(min(ticket.kept, _LONGEST).total_seconds()),
     )
-    words = b"" if ticket.words == Words() else msgspec.json.encode(ticket.words)
+    words = b"" if ticket.words == NO_WORDS else msgspec.json.encode(ticket.words)
     content = head + words
     return urlsafe_b64encode(content + ring.mac(content)).rstrip(b"=").decode()
 
@@ -129,7 +139,7 @@ def read_ticket(ring: KeyRing, text: str) -> Ticket:
         begun,
         begun + timedelta(seconds=life),
         timedelta(seconds=kept),
-        msgspec.json.decode(words, type=Words) if words else Words(),
+        msgspec.json.decode(words, type=Words) if words else NO_WORDS,
     )
 
 

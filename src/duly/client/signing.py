@@ -1,0 +1,57 @@
+"""The keys of this App's tickets and sessions: from the setting `secret`, else the store's own.
+
+Reads the store once per kind and process, and again when a text names a key that is not known yet.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Final
+
+from duly.core.signing import KeyRing
+
+if TYPE_CHECKING:
+    from duly.client.client import Client
+
+KIND: Final = "signing"
+"""Of the key in the store; each purpose derives its own from it."""
+AGAIN: Final = 5.0
+"""Seconds between two looks for a key that is not known."""
+
+
+class Signing:
+    """Key rings by purpose: "ticket", "session"."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._rings: dict[str, KeyRing] = {}
+        self._looked = 0.0
+
+    def known(self, purpose: str) -> KeyRing | None:
+        """The ring, where no look at the store is needed."""
+        ring = self._rings.get(purpose)
+        given = self._client.settings.secret
+        if ring is None and given is not None:
+            ring = self._rings[purpose] = KeyRing([secret.encode() for secret in given], purpose)
+        return ring
+
+    def ring(self, purpose: str) -> KeyRing:
+        """The ring; blocks for a round trip at the first use without the setting `secret`."""
+        return self.known(purpose) or self._read(purpose)
+
+    def renewed(self, purpose: str) -> KeyRing | None:
+        """The ring with what was added to the store since; None when it was looked at within seconds, or is fixed."""
+        if self._client.settings.secret is not None or time.monotonic() - self._looked < AGAIN:
+            return None
+        return self._read(purpose)
+
+    def _read(self, purpose: str) -> KeyRing:
+        self._looked = time.monotonic()
+        ring = self._rings[purpose] = KeyRing(self._client.call(self._stored), purpose)
+        return ring
+
+    def _stored(self) -> list[bytes]:
+        tokens = self._client.store.tokens
+        newest = tokens.secret(KIND, secrets.token_bytes(32))
+        return [newest.value, *(key.value for key in tokens.secrets(KIND) if key.id != newest.id)]
