@@ -99,6 +99,7 @@ READERS: Final[dict[str, Reader]] = {
     "log_level": Reader(choice("debug", "info", "warning", "error"), "info"),
     "actor": Reader(text, None),
     "secret": Reader(secret_list, None),
+    "health_token": Reader(secret_list, None),
     "debug": Reader(switch, False),
 }
 
@@ -152,6 +153,8 @@ class Settings:
     actor: str | None
     secret: Hidden | None = None
     """What tickets and sessions are signed with, the first one signing; None: the store's own key."""
+    health_token: Hidden | None = None
+    """What /metrics of a worker asks for; needed where `--health` listens off loopback."""
     debug: bool
     origins: Mapping[str, Origin] = field(repr=False)
     hidden: tuple[str, ...] = ()

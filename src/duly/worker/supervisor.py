@@ -65,7 +65,9 @@ class Supervisor:
         self._hub = Hub()
         self._log = Log(settings.log, settings.log_level)
         self._hub.listen(self._log)
-        self._vitals = None if health is None else Vitals(health, self._name, self._hub)
+        self._vitals = (
+            None if health is None else Vitals(health, settings.health_token or (), self._name, self._hub)
+        )
         self._children: list[ChildProcess] = []
         self._restarts = Restarts()
         self._signals = Signals()

@@ -31,12 +31,10 @@ class HealthPlace(Struct, frozen=True):
     host: str
     port: int
     """0: any that is free."""
-    token: str = ""
-    """What /metrics asks for, as a bearer token. Needed off loopback."""
 
-    def check(self) -> None:
+    def check(self, tokens: Sequence[str]) -> None:
         """UsageError for an address that others reach, without a token."""
-        if not self.token and not _is_loopback(self.host):
+        if not tokens and not _is_loopback(self.host):
             raise UsageError(
                 f"--health {self.host}:{self.port} is reached from outside: set DULY_HEALTH_TOKEN, which /metrics then "
                 f"asks for, or listen on this machine alone with --health {self.port}"
@@ -59,12 +57,18 @@ class Vitals:
     """Of one supervisor. `look` belongs to its main thread, the answers to any."""
 
     def __init__(
-        self, place: HealthPlace, supervisor: str, hub: Hub, clock: Callable[[], float] = boottime
+        self,
+        place: HealthPlace,
+        tokens: Sequence[str],
+        supervisor: str,
+        hub: Hub,
+        clock: Callable[[], float] = boottime,
     ) -> None:
-        place.check()
+        """`tokens`: any of them opens /metrics, as a bearer token; without one it is open."""
+        place.check(tokens)
         self.totals = Totals()
         hub.listen(self.totals)
-        self._place = place
+        self._tokens = tuple(token.encode() for token in tokens)
         self._supervisor = supervisor
         self._clock = clock
         self._seen = Seen(clock())
@@ -104,7 +108,7 @@ class Vitals:
                 problems = (*self._stands_still(), *self._seen.problems)
                 return (503 if problems else 200, _PLAIN, _lines(problems or ("ready",)))
             case "/metrics":
-                if self._place.token and not hmac.compare_digest(token.encode(), self._place.token.encode()):
+                if self._tokens and not any(hmac.compare_digest(token.encode(), one) for one in self._tokens):
                     return (
                         401,
                         _PLAIN,
