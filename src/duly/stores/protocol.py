@@ -35,6 +35,7 @@ from duly.core.leases import Beat
 from duly.core.lifecycle import Event, State
 from duly.core.registration import Registration, Schedule, ScheduleRecord
 from duly.core.share import DatabaseLoad
+from duly.stores.answers import AnswerStore
 from duly.stores.batches import BatchStore
 from duly.stores.control import ControlStore, PressingStore
 from duly.stores.facts import FactStore
@@ -359,6 +360,7 @@ class Store(Protocol):
     operator: OperatorStore
     schema: SchemaStore
     tokens: TokenStore
+    answers: AnswerStore
 
     def listen(self, on_work: Callable[[], None]) -> Listener: ...
 
@@ -411,6 +413,7 @@ class Store(Protocol):
 
 
 __all__ = [
+    "AnswerStore",
     "BatchStore",
     "Capabilities",
     "Clock",

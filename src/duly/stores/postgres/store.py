@@ -19,6 +19,7 @@ from duly.stores.connections import ambient
 from duly.stores.connections.postgres import CallersConnection, Identity
 from duly.stores.control import ControlStore, PressingStore
 from duly.stores.postgres import arrays, calls, translation
+from duly.stores.postgres.answers import PostgresAnswers
 from duly.stores.postgres.batching import PostgresBatches
 from duly.stores.postgres.calls import Call
 from duly.stores.postgres.capabilities import CAPABILITIES
@@ -37,6 +38,7 @@ from duly.stores.postgres.statements import migrations, statement
 from duly.stores.postgres.tokens import PostgresTokens
 from duly.stores.postgres.upkeep import PostgresUpkeep
 from duly.stores.protocol import (
+    AnswerStore,
     Clock,
     InspectionStore,
     JobStore,
@@ -80,12 +82,14 @@ class PostgresStore:
         self.control: ControlStore = PostgresControl(self._database)
         self.pressing: PressingStore = PostgresPressing(self._database)
         self.leases: LeaseStore = PostgresLeases(self._database)
-        self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers)
         self.inspection: InspectionStore = PostgresInspection(self._database)
         self.operator: OperatorStore = PostgresOperator(self._database)
         self.batches: BatchStore = PostgresBatches(self._database, self.operator)
         self.schema: SchemaStore = PostgresSchema(self._database)
         self.tokens: TokenStore = PostgresTokens(self._database)
+        self.answers: AnswerStore = PostgresAnswers(self._database, self._on)
+        duties = (self.answers.forget,)
+        self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers, duties)
         self.capabilities = replace(CAPABILITIES, rings=notify)
 
     def listen(self, on_work: Callable[[], None]) -> Listener:

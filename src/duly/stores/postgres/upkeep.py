@@ -4,7 +4,7 @@ Knows when a scan may start behind dead entries; what is done in each step is a 
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -24,9 +24,16 @@ _LAG: Final = timedelta(seconds=2)
 class PostgresUpkeep:
     """See `UpkeepStore`."""
 
-    def __init__(self, database: Database, stragglers: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        stragglers: Callable[[], int],
+        duties: Sequence[Callable[[], object]] = (),
+    ) -> None:
+        """`duties` are done by whoever has swept, each in a transaction of its own."""
         self._database = database
         self._stragglers = stragglers
+        self._duties = duties
 
     def promote(self, most: int = 1000) -> tuple[int, timedelta | None]:
         with self._database.pool.link() as link:
@@ -53,6 +60,8 @@ class PostgresUpkeep:
         )[0]
         if not ran:
             return Swept(ran=False)
+        for duty in self._duties:
+            duty()
         return Swept(
             expired=expired,
             orphans=orphans,

@@ -16,6 +16,7 @@ from duly.core.lifecycle import State
 from duly.stores.batches import BatchStore
 from duly.stores.control import ControlStore, PressingStore
 from duly.stores.protocol import (
+    AnswerStore,
     Clock,
     InspectionStore,
     JobStore,
@@ -29,6 +30,7 @@ from duly.stores.protocol import (
     UpkeepStore,
 )
 from duly.stores.sqlite import blocks
+from duly.stores.sqlite.answers import SQLiteAnswers
 from duly.stores.sqlite.batching import SQLiteBatches, act_in
 from duly.stores.sqlite.capabilities import CAPABILITIES
 from duly.stores.sqlite.connecting import Journal
@@ -82,11 +84,13 @@ class SQLiteStore:
         self.batches: BatchStore = SQLiteBatches(self._database)
         self.pressing: PressingStore = SQLitePressing(self._database)
         self.leases: LeaseStore = SQLiteLeases(self._database, jobs.forget)
-        self.upkeep: UpkeepStore = SQLiteUpkeep(self._database)
         self.inspection: InspectionStore = SQLiteInspection(self._database)
         self.operator: OperatorStore = SQLiteOperator(self._database)
         self.schema: SchemaStore = SQLiteSchema(self._database)
         self.tokens: TokenStore = SQLiteTokens(self._database)
+        self.answers: AnswerStore = SQLiteAnswers(self._database, self._joining)
+        duties = (self.answers.forget,)
+        self.upkeep: UpkeepStore = SQLiteUpkeep(self._database, duties)
 
     def listen(self, on_work: Callable[[], None]) -> SQLiteListener:
         """Sleeps on the side file while idle, and looks at SQLite's change counter five times a second."""

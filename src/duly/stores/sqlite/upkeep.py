@@ -5,7 +5,7 @@ Looks before it locks: a round without work takes no write lock, and one with wo
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -57,8 +57,10 @@ Step = Callable[[Session], int]
 class SQLiteUpkeep:
     """See duly.stores.protocol.UpkeepStore."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, duties: Sequence[Callable[[], object]] = ()) -> None:
+        """`duties` are done by whoever has swept, each in transactions of its own."""
         self._database = database
+        self._duties = duties
         self._left_keys = LeftKeys(database)
         self._batches = SQLiteBatches(database)
         self._healing = Healing(database)
@@ -106,6 +108,8 @@ class SQLiteUpkeep:
         self._healing.heal()
         self._batches.finish()
         sampling.sample(self._database)
+        for duty in self._duties:
+            duty()
         self._note_cost(time.thread_time() - started)
         return swept
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from . import (
     admitting,
+    answering,
     asynchronous,
     batching,
     budgeting,
@@ -88,6 +89,7 @@ AREAS = (
     asynchronous,
     racing,
     admitting,
+    answering,
 )
 
 

@@ -27,7 +27,7 @@ from duly.core.job import (
     WorkerInfo,
 )
 from duly.core.lifecycle import Event, State
-from duly.core.operating import AuditEntry, SecretKey, TokenRecord
+from duly.core.operating import AuditEntry, KeptReply, SecretKey, TokenRecord
 from duly.core.registration import QueuePolicy, ScheduleRecord
 from duly.stores.protocol import Clock, OperationRecord, Pause
 
@@ -199,6 +199,8 @@ class Tables:
     """By digest."""
     secrets: dict[str, list[SecretKey]] = field(default_factory=dict)
     """By kind, the newest last."""
+    replies: dict[bytes, KeptReply] = field(default_factory=dict)
+    """By key."""
     kept: dict[bytes, Kept] = field(default_factory=dict)
     """By idempotency key."""
     taken: dict[bytes, JobId] = field(default_factory=dict)
@@ -272,6 +274,9 @@ class Model:
                     self.follow_batch(new)
                 self._follow_all()
             self.let_go()
+
+    def duties(self) -> None:
+        """What whoever sweeps does for those who operate the store."""
 
     def _follow_all(self) -> None:
         while self.tables.following:

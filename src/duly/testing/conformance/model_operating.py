@@ -1,11 +1,12 @@
-"""The model's tokens and keys: what those who operate a store leave in it."""
+"""The model's tokens, keys and answers: what those who operate a store leave in it."""
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from msgspec.structs import replace
 
-from duly.core.operating import TOUCH_EVERY, SecretKey, TokenRecord
+from duly.core.operating import TOUCH_EVERY, AnswerAsk, FilledReply, KeptReply, SecretKey, TokenRecord
 from duly.stores.tokens import name_taken
 
 from .model import Model
@@ -88,3 +89,52 @@ class ModelTokens:
                 kept.remove(one)
                 self._model.note("forget", f"secret:{kind}:{id}", by, reason)
             return bool(former)
+
+
+class ModelAnswers:
+    """See duly.stores.answers.AnswerStore."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def take(self, asks: Sequence[AnswerAsk], connection: Any = None) -> list[KeptReply | None]:
+        with self._model.tables.lock:
+            return [self._take(ask) for ask in asks]
+
+    def _take(self, ask: AnswerAsk) -> KeptReply | None:
+        kept, now = self.look(ask.key), self._model.clock()
+        if kept is None:
+            self._model.tables.replies[ask.key] = KeptReply(
+                ask.key, ask.token, ask.body_hash, now, now + ask.hold
+            )
+        return kept
+
+    def fill(self, replies: Sequence[FilledReply], connection: Any = None) -> None:
+        with self._model.tables.lock:
+            for reply in replies:
+                kept = self._model.tables.replies.get(reply.key)
+                if kept is not None and kept.body is None:
+                    until = self._model.clock() + reply.keep
+                    self._model.tables.replies[reply.key] = replace(
+                        kept, status=reply.status, body=reply.body, expires_at=until
+                    )
+
+    def look(self, key: bytes) -> KeptReply | None:
+        with self._model.tables.lock:
+            kept = self._model.tables.replies.get(key)
+            return kept if kept is not None and kept.expires_at > self._model.clock() else None
+
+    def release(self, keys: Sequence[bytes]) -> None:
+        with self._model.tables.lock:
+            for key in keys:
+                kept = self._model.tables.replies.get(key)
+                if kept is not None and kept.body is None:
+                    del self._model.tables.replies[key]
+
+    def forget(self, most: int = 2000) -> int:
+        with self._model.tables.lock:
+            replies, now = self._model.tables.replies, self._model.clock()
+            old = sorted((one.expires_at, key) for key, one in replies.items() if one.expires_at <= now)
+            for _, key in old[:most]:
+                del replies[key]
+            return len(old[:most])

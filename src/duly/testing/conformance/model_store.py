@@ -15,6 +15,7 @@ from duly.core.lifecycle import State
 from duly.core.registration import Registration
 from duly.stores.batches import BatchStore
 from duly.stores.protocol import (
+    AnswerStore,
     Capabilities,
     Clock,
     ControlStore,
@@ -38,7 +39,7 @@ from .model import Tables
 from .model_attempts import ModelSteps
 from .model_batches import ModelBatches
 from .model_control import ModelControl
-from .model_operating import ModelTokens
+from .model_operating import ModelAnswers, ModelTokens
 from .model_reading import ReadableModel
 from .model_schedules import ModelSchedules
 
@@ -66,6 +67,7 @@ class ModelStore(ReadableModel):
         self.operator: OperatorStore = self
         self.schema: SchemaStore = self
         self.tokens: TokenStore = ModelTokens(self)
+        self.answers: AnswerStore = ModelAnswers(self)
 
     def start_operation(
         self,
@@ -124,6 +126,9 @@ class ModelStore(ReadableModel):
     def operations(self) -> list[OperationRecord]:
         with self.tables.lock:
             return list(self.tables.operations.values())
+
+    def duties(self) -> None:
+        self.answers.forget()
 
     def version(self) -> int:
         return 1

@@ -69,6 +69,7 @@ class UpkeepModel(LeasedModel):
                 ):
                     entry.lane = entry.new.tenant
             self._forget_batches()
+            self.duties()
             permits = self.tables.permits.items()
             self.tables.permits = {at: one for at, one in permits if one.until is None or one.until > now}
             return Swept(

@@ -43,6 +43,18 @@ create table {schema}.audit_pending (
     id bigint primary key
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
+-- What the first request of an idempotency key was answered; without an answer it is in flight.
+create table {schema}.answer (
+    key bytea primary key,
+    token bigint not null,
+    body_hash bytea not null,
+    status int not null default 0,
+    answer bytea,
+    at timestamptz not null,
+    expires_at timestamptz not null
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+create index answer_expires on {schema}.answer (expires_at);
+
 -- include: functions/note_act_2.sql
 -- include: functions/token_row_1.sql
 -- include: functions/put_token_1.sql
@@ -52,6 +64,11 @@ create table {schema}.audit_pending (
 -- include: functions/secrets_1.sql
 -- include: functions/keep_secret_1.sql
 -- include: functions/forget_secret_1.sql
+-- include: functions/take_answers_1.sql
+-- include: functions/fill_answers_1.sql
+-- include: functions/kept_answer_1.sql
+-- include: functions/release_answers_1.sql
+-- include: functions/forget_answers_1.sql
 
 -- What functions of the previous release call. What stands behind the first space is what it was done to.
 create or replace function {schema}.note_act_1(p_verb text, p_by text, p_reason text, p_jobs bigint, p_now timestamptz)

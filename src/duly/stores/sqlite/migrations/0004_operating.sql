@@ -34,3 +34,16 @@ create table {prefix}_audit_entry (
     reason text not null,
     detail text not null
 ) strict;
+
+-- What the first request of an idempotency key was answered; without an answer it is in flight.
+create table {prefix}_answer (
+    key blob primary key,
+    token integer not null,
+    body_hash blob not null,
+    status integer not null default 0,
+    answer blob,
+    at integer not null,
+    expires_at integer not null
+) strict, without rowid;
+
+create index {prefix}_answer_expires on {prefix}_answer (expires_at);
