@@ -8,6 +8,7 @@ from duly.cli.main import cli
 from duly.cli.session import Session
 from duly.client.reference import reference_of
 from duly.integrations import flask as glue
+from duly.integrations.wsgi import Correlation
 
 
 def init_app(web: Flask, jobs: App) -> None:
@@ -34,4 +35,4 @@ def _command(jobs: App) -> click.Command:
     return duly
 
 
-__all__ = ["init_app"]
+__all__ = ["Correlation", "init_app"]
