@@ -95,6 +95,11 @@ READERS: Final[dict[str, Reader]] = {
     "blobs": Reader(folder_url, None),
     "keep": Reader(span, defaults.KEEP),
     "keep_dead": Reader(duration, defaults.KEEP_DEAD),
+    "host": Reader(text, defaults.HOST),
+    "port": Reader(count, defaults.PORT),
+    "prefix": Reader(text, "/"),
+    "public_url": Reader(text, None),
+    "trusted_proxies": Reader(text, None),
     "log": Reader(choice("text", "json"), None),
     "log_level": Reader(choice("debug", "info", "warning", "error"), "info"),
     "actor": Reader(text, None),
@@ -148,6 +153,15 @@ class Settings:
     """Where the content of blobs lies; None: there are none."""
     keep: timedelta
     keep_dead: timedelta
+    host: str
+    """Where servers listen."""
+    port: int
+    prefix: str
+    """The path before every path of a server."""
+    public_url: str | None
+    """Where clients reach the server; None: as each request says."""
+    trusted_proxies: str | None
+    """Addresses of proxies that are believed whose request it is, separated by commas."""
     log: Literal["text", "json"] | None
     log_level: str
     actor: str | None

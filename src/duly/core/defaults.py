@@ -79,6 +79,9 @@ SCALE_WAIT: Final = timedelta(seconds=30)
 SCALE_SETTLE: Final = timedelta(minutes=1)
 SCALE_CALM: Final = timedelta(minutes=2)
 SCALE_EVERY: Final = timedelta(seconds=5)
+# Closed by default: nobody but this machine.
+HOST: Final = "127.0.0.1"
+PORT: Final = 8899
 # Connections of one process, its threads and loops together.
 POOL: Final = 4
 
@@ -99,3 +102,28 @@ MISSED_AFTER: Final = timedelta(seconds=60)
 # Of moments that people write: beyond these a due time is a slip, and no store has to hold it.
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
+
+# Alerts. The rules are looked at so often, and a rule that is over stays silent for so long before it says so.
+ALERT_EVERY: Final = timedelta(seconds=15)
+ALERT_CLEAR_AFTER: Final = timedelta(minutes=2)
+# Dead letters that came within this time are one alert; it is over when none has come for as long.
+ALERT_DEAD_WITHIN: Final = timedelta(minutes=10)
+# A deploy makes jobs wait, and queues be without a worker, for less than that.
+ALERT_LATE_FOR: Final = timedelta(minutes=1)
+ALERT_NO_WORKER_FOR: Final = timedelta(minutes=1)
+# A trend and no peak: it has to last, and to bring so many jobs within ten minutes.
+ALERT_RISING_FOR: Final = timedelta(minutes=5)
+ALERT_RISING_JOBS: Final = 100
+# Of max_depth or max_age; or full within this time at the present slope.
+ALERT_BOUND_SHARE: Final = 0.8
+ALERT_FULL_WITHIN: Final = timedelta(hours=1)
+# Time enough to find the disk's owner.
+ALERT_DISK_WITHIN: Final = timedelta(hours=24)
+# Above the default time to run: no attempt may take longer, so a worker that ended none for so long hangs.
+ALERT_STALLED_AFTER: Final = timedelta(minutes=20)
+# One ordering key's part of what waits in its queue, where it is at least so many jobs.
+ALERT_HOT_SHARE: Final = 0.2
+ALERT_HOT_JOBS: Final = 100
+# Attempts whose worker vanished, within ten minutes; one is a deploy that went wrong, three are a pattern.
+ALERT_LOST: Final = 3
+ALERT_LOST_WITHIN: Final = timedelta(minutes=10)
