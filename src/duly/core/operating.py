@@ -101,7 +101,7 @@ class DeadMark(Struct, frozen=True):
     owner: str | None = None
     note: str = ""
     regressed_at: datetime | None = None
-    """When one died although the group was fixed, the latest; only while it has not been marked again."""
+    """When the first one died after the group was fixed; None once its state is marked again."""
 
 
 class AuditEntry(Struct, frozen=True):

@@ -50,6 +50,7 @@ from duly.stores.records import (
     WorkerRecord,
 )
 from duly.stores.tokens import TokenStore
+from duly.stores.triage import TriageStore
 
 Clock = Callable[[], datetime]
 
@@ -361,6 +362,7 @@ class Store(Protocol):
     schema: SchemaStore
     tokens: TokenStore
     answers: AnswerStore
+    triage: TriageStore
 
     def listen(self, on_work: Callable[[], None]) -> Listener: ...
 
@@ -438,6 +440,7 @@ __all__ = [
     "Store",
     "Swept",
     "TokenStore",
+    "TriageStore",
     "UpkeepStore",
     "WorkerRecord",
 ]

@@ -36,6 +36,7 @@ from duly.stores.postgres.schedules import PostgresSchedules
 from duly.stores.postgres.schema import PostgresSchema
 from duly.stores.postgres.statements import migrations, statement
 from duly.stores.postgres.tokens import PostgresTokens
+from duly.stores.postgres.triage import PostgresTriage
 from duly.stores.postgres.upkeep import PostgresUpkeep
 from duly.stores.protocol import (
     AnswerStore,
@@ -50,6 +51,7 @@ from duly.stores.protocol import (
     SchemaStore,
     StepStore,
     TokenStore,
+    TriageStore,
     UpkeepStore,
 )
 
@@ -88,6 +90,7 @@ class PostgresStore:
         self.schema: SchemaStore = PostgresSchema(self._database)
         self.tokens: TokenStore = PostgresTokens(self._database)
         self.answers: AnswerStore = PostgresAnswers(self._database, self._on)
+        self.triage: TriageStore = PostgresTriage(self._database)
         duties = (self.answers.forget,)
         self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers, duties)
         self.capabilities = replace(CAPABILITIES, rings=notify)

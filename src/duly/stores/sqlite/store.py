@@ -27,6 +27,7 @@ from duly.stores.protocol import (
     SchemaStore,
     StepStore,
     TokenStore,
+    TriageStore,
     UpkeepStore,
 )
 from duly.stores.sqlite import blocks
@@ -48,6 +49,7 @@ from duly.stores.sqlite.schedules import SQLiteSchedules, advance_in
 from duly.stores.sqlite.schema import SQLiteSchema
 from duly.stores.sqlite.steps import SQLiteSteps
 from duly.stores.sqlite.tokens import SQLiteTokens
+from duly.stores.sqlite.triage import SQLiteTriage
 from duly.stores.sqlite.upkeep import SQLiteUpkeep
 from duly.stores.sqlite.wake import SQLiteListener
 
@@ -89,6 +91,7 @@ class SQLiteStore:
         self.schema: SchemaStore = SQLiteSchema(self._database)
         self.tokens: TokenStore = SQLiteTokens(self._database)
         self.answers: AnswerStore = SQLiteAnswers(self._database, self._joining)
+        self.triage: TriageStore = SQLiteTriage(self._database)
         duties = (self.answers.forget,)
         self.upkeep: UpkeepStore = SQLiteUpkeep(self._database, duties)
 

@@ -45,6 +45,7 @@ from . import (
     stepping,
     telling,
     transitions,
+    triaging,
     uniqueness,
     upkeep,
     wishing,
@@ -90,6 +91,7 @@ AREAS = (
     racing,
     admitting,
     answering,
+    triaging,
 )
 
 

@@ -27,7 +27,7 @@ from duly.core.job import (
     WorkerInfo,
 )
 from duly.core.lifecycle import Event, State
-from duly.core.operating import AuditEntry, KeptReply, SecretKey, TokenRecord
+from duly.core.operating import AuditEntry, DeadMark, KeptReply, SecretKey, TokenRecord
 from duly.core.registration import QueuePolicy, ScheduleRecord
 from duly.stores.protocol import Clock, OperationRecord, Pause
 
@@ -199,6 +199,8 @@ class Tables:
     """By digest."""
     secrets: dict[str, list[SecretKey]] = field(default_factory=dict)
     """By kind, the newest last."""
+    marks: dict[tuple[str, str, str], DeadMark] = field(default_factory=dict)
+    """By fingerprint, queue and task."""
     replies: dict[bytes, KeptReply] = field(default_factory=dict)
     """By key."""
     kept: dict[bytes, Kept] = field(default_factory=dict)

@@ -31,6 +31,7 @@ from duly.stores.protocol import (
     StepStore,
     Store,
     TokenStore,
+    TriageStore,
     UpkeepStore,
 )
 
@@ -42,6 +43,7 @@ from .model_control import ModelControl
 from .model_operating import ModelAnswers, ModelTokens
 from .model_reading import ReadableModel
 from .model_schedules import ModelSchedules
+from .model_triage import ModelTriage
 
 
 class ModelStore(ReadableModel):
@@ -68,6 +70,7 @@ class ModelStore(ReadableModel):
         self.schema: SchemaStore = self
         self.tokens: TokenStore = ModelTokens(self)
         self.answers: AnswerStore = ModelAnswers(self)
+        self.triage: TriageStore = ModelTriage(self)
 
     def start_operation(
         self,

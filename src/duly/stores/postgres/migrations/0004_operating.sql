@@ -55,6 +55,20 @@ create table {schema}.answer (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 create index answer_expires on {schema}.answer (expires_at);
 
+-- What people say about a group of dead letters; the fingerprint is empty for those without an error.
+create table {schema}.dead_group (
+    fingerprint text not null,
+    queue text not null,
+    task text not null,
+    state text not null check (state in ('new', 'acknowledged', 'fixed')),
+    owner text,
+    note text not null,
+    by text not null,
+    at timestamptz not null,
+    regressed_at timestamptz,
+    primary key (fingerprint, queue, task)
+);
+
 -- include: functions/note_act_2.sql
 -- include: functions/token_row_1.sql
 -- include: functions/put_token_1.sql
@@ -69,6 +83,10 @@ create index answer_expires on {schema}.answer (expires_at);
 -- include: functions/kept_answer_1.sql
 -- include: functions/release_answers_1.sql
 -- include: functions/forget_answers_1.sql
+-- include: functions/died_since_1.sql
+-- include: functions/dead_marks_1.sql
+-- include: functions/mark_dead_1.sql
+-- include: functions/regress_dead_1.sql
 
 -- What functions of the previous release call. What stands behind the first space is what it was done to.
 create or replace function {schema}.note_act_1(p_verb text, p_by text, p_reason text, p_jobs bigint, p_now timestamptz)

@@ -47,3 +47,17 @@ create table {prefix}_answer (
 ) strict, without rowid;
 
 create index {prefix}_answer_expires on {prefix}_answer (expires_at);
+
+-- What people say about a group of dead letters; the fingerprint is empty for those without an error.
+create table {prefix}_dead_group (
+    fingerprint text not null,
+    queue text not null,
+    task text not null,
+    state text not null check (state in ('new', 'acknowledged', 'fixed')),
+    owner text,
+    note text not null,
+    by text not null,
+    at integer not null,
+    regressed_at integer,
+    primary key (fingerprint, queue, task)
+) strict, without rowid;
