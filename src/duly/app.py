@@ -266,6 +266,28 @@ class App(Declaring, Scheduling):
         async with Embedded(self, options):
             yield
 
+    def asgi(
+        self,
+        *,
+        without_tokens: bool = False,
+        public_url: str | None = None,
+        rate: str | None = "1000/s burst 2000",
+        prefix: str = "/",
+    ) -> Any:
+        """The HTTP API, tickets and health as an ASGI application, to be mounted or served; needs the extra `web`.
+
+        Args:
+            without_tokens: answer this machine without any, for development; others are refused.
+            public_url: where clients reach it, for links; None: DULY_PUBLIC_URL, else as each request says.
+            rate: how often one token may ask, as "600/min burst 100"; None: as often as it likes.
+            prefix: the path before every path; a mount brings its own.
+
+        """
+        # What stands above this module is asked for by name, when it is wanted.
+        build = importlib.import_module("duly.web.server").build
+        options = importlib.import_module("duly.web.site").WebOptions
+        return build(self, options(open=without_tokens, public_url=public_url, rate=rate), prefix=prefix)
+
     @property
     def settings(self) -> Settings:
         """Every setting in force, resolved at first use."""

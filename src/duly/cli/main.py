@@ -20,6 +20,7 @@ from .options import common
 COMMANDS: Final = {
     "demo": "demo",
     "worker": "worker",
+    "serve": "serve",
     "migrate": "migrate",
     "check": "check",
     "enqueue": "enqueue",

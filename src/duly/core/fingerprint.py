@@ -58,6 +58,21 @@ def describe(error: BaseException, *, max_bytes: int = MAX_ERROR) -> ErrorRecord
     )
 
 
+def told(name: str, message: str, traceback: str = "", *, max_bytes: int = MAX_ERROR) -> ErrorRecord:
+    """The record of an error that a worker elsewhere tells in words; grouped by its type and message."""
+    name = storable(name, max_bytes // 8)
+    message = storable(message, max_bytes // 4)
+    room = max_bytes - len(name.encode()) - len(message.encode())
+    lines = deque(storable(line, room // 8) + "\n" for line in traceback.splitlines()[-_LINES:])
+    parts = "\n".join((name, normalise(message)))
+    return ErrorRecord(
+        type=name,
+        message=message,
+        traceback=_tail(lines, room),
+        fingerprint=blake2b(parts.encode("utf-8", "replace"), digest_size=4).hexdigest(),
+    )
+
+
 def _name(kind: type) -> str:
     try:
         module, name = str(kind.__module__), str(kind.__qualname__)

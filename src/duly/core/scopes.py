@@ -52,9 +52,7 @@ class Scopes(Struct, frozen=True):
         """In which queues it may do this; None: in every one."""
         if self.allows(verb):
             return None
-        return frozenset(
-            scope.queue for scope in self.each if scope.verb == verb and scope.queue is not None
-        )
+        return frozenset(scope.queue for scope in self.each if scope.verb == verb and scope.queue is not None)
 
     def texts(self) -> tuple[str, ...]:
         """As `parse` reads them, in order."""
@@ -80,5 +78,7 @@ def parse_scope(text: str) -> Scope:
     if not colon:
         return Scope(verb)
     if verb == "admin":
-        raise UsageError(f"{text!r:.80}: admin is all of it, in every queue; write 'admin', or 'operate:{queue}'")
+        raise UsageError(
+            f"{text!r:.80}: admin is all of it, in every queue; write 'admin', or 'operate:{queue}'"
+        )
     return Scope(verb, check_name("queue", queue))

@@ -1,0 +1,153 @@
+"""`duly serve`: the HTTP API, tickets and what else is shown, until it is told to stop."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from pathlib import Path
+
+import click
+
+from duly.app import App
+from duly.client.settings import Settings, without_password
+from duly.core.errors import UsageError
+
+from .options import common
+from .session import session_of
+
+_NO_TOKENS = (
+    "no live token is stored, so that nobody could ask anything: make one with duly token create --name shop "
+    "--scope enqueue"
+)
+
+
+@click.command()
+@common
+@click.argument("module", required=False, metavar="[APP]")
+@click.option("--host", metavar="ADDRESS", help="Where to listen. [127.0.0.1]")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="[8899]")
+@click.option("--prefix", metavar="PATH", help="The path before every path. [/]")
+@click.option("--public-url", metavar="URL", help="Where clients reach it; for links. [as each request says]")
+@click.option("--open", "is_open", is_flag=True, help="Answer this machine without tokens; on loopback only.")
+@click.option("--rate", metavar="RATE", help='How often one token may ask, or "none". [1000/s burst 2000]')
+@click.option(
+    "--trusted-proxies", metavar="ADDRESS,…", help="Proxies in front, whose word on the client is believed."
+)
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="PEM.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="PEM.")
+@click.pass_context
+def serve(
+    context: click.Context,
+    module: str | None,
+    host: str | None,
+    port: int | None,
+    prefix: str | None,
+    public_url: str | None,
+    is_open: bool,
+    rate: str | None,
+    trusted_proxies: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+) -> None:
+    """Answer HTTP for the jobs of APP (MODULE[:NAME]), or of a store alone.
+
+    With an App, arguments are checked against its tasks; without one, against what workers have registered. It listens
+    on this machine only unless told otherwise, and answers nobody without a token unless it is --open.
+
+    \b
+      duly serve shop.background
+      duly serve --url postgresql://db/shop --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
+      duly serve shop.background --open        for yourself, on loopback
+    """
+    session = session_of(context)
+    app = session.app(module) if module is not None or session.has_reference() else session.data()
+    app.client.override(
+        host=host, port=port, prefix=prefix, public_url=public_url, trusted_proxies=trusted_proxies
+    )
+    settings = app.settings
+    if (tls_cert is None) != (tls_key is None):
+        raise UsageError("TLS needs both: give --tls-cert and --tls-key")
+    secure = tls_cert is not None
+    _refuse_open_door(app, settings.host, is_open=is_open)
+    for line in warnings(settings, secure=secure):
+        click.echo(f"warning: {line}", err=True)
+    _run(app, is_open=is_open, rate=rate, tls=(tls_cert, tls_key))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def warnings(settings: Settings, *, secure: bool) -> list[str]:
+    """What is unwise about where it listens."""
+    if is_loopback(settings.host) or secure or settings.trusted_proxies is not None:
+        return []
+    text = (
+        f"{settings.host} is reached from elsewhere, without TLS: tokens travel in the clear. Give --tls-cert and "
+        "--tls-key, or name the proxy that ends TLS with --trusted-proxies"
+    )
+    return [text]
+
+
+def _refuse_open_door(app: App, host: str, *, is_open: bool) -> None:
+    loopback = is_loopback(host)
+    if is_open and not loopback:
+        raise UsageError(
+            f"--open on {host} would let everybody who reaches it do everything; leave --open out and make a token "
+            "with duly token create, or listen on 127.0.0.1"
+        )
+    if is_open:
+        return
+    tokens = app.client.call(app.store.tokens.all)
+    if not any(token.state == "live" for token in tokens):
+        own = "; for yourself alone, add --open" if loopback else ""
+        raise UsageError(f"{_NO_TOKENS}{own}")
+
+
+def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, str | None]) -> None:
+    try:
+        import uvicorn
+
+        from duly.web.server import build
+        from duly.web.site import WebOptions
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is not installed: pip install 'duly[web]'") from error
+    settings = app.settings
+    options = WebOptions(open=is_open)
+    if rate is not None:
+        options = WebOptions(open=is_open, rate=None if rate == "none" else rate)
+    web = build(app, options, prefix=settings.prefix)
+    certificate, key = tls
+    scheme = "https" if certificate is not None else "http"
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    click.echo(
+        f"duly serves {scheme}://{shown}:{settings.port}{settings.prefix} ({_place(settings.url)})", err=True
+    )
+    config = uvicorn.Config(
+        web,
+        host=settings.host,
+        port=settings.port,
+        proxy_headers=settings.trusted_proxies is not None,
+        forwarded_allow_ips=settings.trusted_proxies,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        access_log=False,
+        server_header=False,
+        log_level=settings.log_level,
+        timeout_graceful_shutdown=10,
+    )
+    server = uvicorn.Server(config)
+    server.run()
+    if not server.started:
+        sys.exit(1)
+
+
+def _place(url: str) -> str:
+    path = url.removeprefix("sqlite:///")
+    return str(Path(path)) if path != url else without_password(url)

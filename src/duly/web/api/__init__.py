@@ -1,0 +1,1 @@
+"""The routes below /v1, one module per thing they are about."""
