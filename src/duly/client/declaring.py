@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
+from duly.client.alert import Alert, read_alert
 from duly.client.bounds import check_own, read_uses, refuse_bounds_of_first_ack
 from duly.client.client import Client
 from duly.client.dead_breaker import DeadBreaker
@@ -29,6 +31,7 @@ from duly.core.durations import Duration, parse_duration
 from duly.core.errors import NotFound, UsageError
 from duly.core.keys import Unique
 from duly.core.names import check_name
+from duly.core.notification import Sink
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,6 +68,7 @@ class Declaring:
         ordering: Ordering = "wait",
         serialise: bool = False,
         dead_breaker: DeadBreaker | None = None,
+        alert: Alert | str | Iterable[str] | None = None,
     ) -> Queue:
         """Declare a queue; `default` exists undeclared.
 
@@ -94,6 +98,7 @@ class Declaring:
                 "pause_key" until a person resumes the key.
             serialise: let concurrent enqueues of one ordering key wait for each other, so that they have an order, too.
             dead_breaker: when it stops itself, because too many of its jobs die: `DeadBreaker()`.
+            alert: who is told of it, as the name of a sink, or an `Alert` with what else differs from the defaults.
 
         """
         self._refuse_elsewhere()
@@ -119,9 +124,27 @@ class Declaring:
             dead_breaker=None if dead_breaker is None else dead_breaker.policy,
             bound=read_bound(max_depth, max_age, when_full),
             importance=read_importance(importance),
+            alert=None if alert is None else read_alert(alert),
         ).checked()
         self.client.registry.add_queue(queue)
         return queue
+
+    def alert(self, alert: Alert | str | Iterable[str]) -> None:
+        """Say for all queues what differs from the defaults of alerts; a queue's own `alert=` goes before it."""
+        self._refuse_elsewhere()
+        self.client.registry.alert = read_alert(alert)
+
+    def sink(self, name: str, sink: Sink | str) -> None:
+        """Name a place for alerts: one of `duly.alerts`, a URL such as "slack+https://…", or anything with `send`.
+
+        All workers and servers of a store should know the same names: any of them may send. DULY_ALERTS names more.
+        """
+        self._refuse_elsewhere()
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
+            raise UsageError(
+                f"sink {name!r:.60}: a name is up to 40 letters, digits, - and _, a letter first"
+            )
+        self.client.registry.sinks[name] = sink
 
     @overload
     def task(self, fn: Callable[Concatenate[Job, P], T], /) -> Task[P, T]: ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from duly.client.alert import Alert
 from duly.core.bounds import Bound
 from duly.core.control import Ordering, Rate
 from duly.core.dead_breaker import DeadBreakerPolicy
@@ -54,6 +55,8 @@ class Queue:
     """How much it may hold, and what producers meet when it is full; None: as much as comes."""
     importance: int = IMPORTANCE
     """Lower is more important."""
+    alert: Alert | None = None
+    """What differs for its alerts."""
 
     def checked(self) -> Queue:
         """This, if its parts fit together. UsageError with what to write else."""

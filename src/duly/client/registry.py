@@ -9,15 +9,18 @@ import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from duly.core.alerting import Thresholds
 from duly.core.bounds import Bound
 from duly.core.defaults import QUEUE
 from duly.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from duly.client.alert import Alert
     from duly.client.queue import Queue
     from duly.client.resource import Resource
     from duly.client.scheduled import Declared
     from duly.client.task import Task
+    from duly.core.notification import Sink
 
 
 class Registry:
@@ -30,6 +33,10 @@ class Registry:
         self.tasks: dict[str, Task[..., Any]] = {}
         self.schedules: dict[str, Declared] = {}
         self.resources: dict[str, Resource] = {}
+        self.alert: Alert | None = None
+        """For all queues."""
+        self.sinks: dict[str, Sink | str] = {}
+        """Where alerts go, by name; a text is a URL."""
         self._aliases: dict[str, str] = {}
 
     def add_queue(self, queue: Queue) -> None:
@@ -78,6 +85,20 @@ class Registry:
                 f"the resource {resource.name!r} is declared twice with different bounds; declare it once and import it"
             )
         return known
+
+    def thresholds(self, queue: str | None) -> Thresholds:
+        """When alerts of a queue fire; None: of what belongs to no queue."""
+        made = Thresholds() if self.alert is None else self.alert.over(Thresholds())
+        declared = None if queue is None else self.queues.get(queue)
+        return made if declared is None or declared.alert is None else declared.alert.over(made)
+
+    def unwatched(self, *, watched: bool) -> tuple[str, ...]:
+        """Queues without owner and alert, where there are several. `watched`: some sink is there for all of them."""
+        if watched or self.alert is not None or self.sinks or len(self.queues) < 2:
+            return ()
+        return tuple(
+            queue.name for queue in self.queues.values() if queue.owner is None and queue.alert is None
+        )
 
     def find(self, name: str) -> Task[..., Any] | None:
         """The task of this name or alias."""

@@ -137,6 +137,15 @@ def secret_list(value: object, name: str) -> Hidden:
     return found
 
 
+def url_list(value: object, name: str) -> Hidden:
+    """URLs with commas between them, which may hold secrets; a comma inside one is written %2C."""
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        value = ",".join(value)
+    if not isinstance(value, str):
+        raise UsageError(f"{name} is text: URLs with commas between them")
+    return Hidden(part.strip() for part in value.split(",") if part.strip())
+
+
 def _is_off(value: object) -> bool:
     return isinstance(value, str) and value.strip().lower() in {"off", "auto"}
 

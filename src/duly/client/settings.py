@@ -33,6 +33,7 @@ from duly.client.setting_types import (
     switch,
     text,
     url,
+    url_list,
 )
 from duly.core import defaults
 from duly.core.budget import Budget
@@ -44,7 +45,7 @@ from duly.stores.urls import parse_url, shown
 Kind = Literal["flag", "code", "environment", "pyproject.toml", "default"]
 
 PREFIX: Final = "DULY_"
-FROM_FILES: Final = ("url", "secret")
+FROM_FILES: Final = ("url", "secret", "alerts")
 """Settings whose value may stand in a file that DULY_<NAME>_FILE names."""
 
 
@@ -105,6 +106,8 @@ READERS: Final[dict[str, Reader]] = {
     "actor": Reader(text, None),
     "secret": Reader(secret_list, None),
     "health_token": Reader(secret_list, None),
+    "alerts": Reader(url_list, None),
+    "alive_url": Reader(url_list, None),
     "debug": Reader(switch, False),
 }
 
@@ -169,6 +172,10 @@ class Settings:
     """What tickets and sessions are signed with, the first one signing; None: the store's own key."""
     health_token: Hidden | None = None
     """What /metrics of a worker asks for; needed where `--health` listens off loopback."""
+    alerts: Hidden | None = None
+    """Where alerts go, beside what code says: "oncall=slack+https://…,log:"."""
+    alive_url: Hidden | None = None
+    """Asked once a minute by whoever looks at the alerts, so that an outside watcher hears when nobody does."""
     debug: bool
     origins: Mapping[str, Origin] = field(repr=False)
     hidden: tuple[str, ...] = ()

@@ -474,6 +474,42 @@ class BreakerChanged(Happening, frozen=True):
         return f"the breaker of {self.resource} is {self.state}{until}: too many calls failed, its jobs wait"
 
 
+class AlertChanged(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    title: str
+    """Such as "FIRING late queue:mail"."""
+    text: str
+    owner: str | None
+    id: str
+
+    def sentence(self) -> str:
+        owner = "" if self.owner is None else f" (owner: {self.owner})"
+        return f"alert {self.title}: {self.text}{owner}"
+
+
+class AlertNotSent(Happening, frozen=True):
+    level: ClassVar[Level] = "error"
+    sink: str
+    error: str
+    final: bool
+    """Nobody will try again."""
+
+    def sentence(self) -> str:
+        again = "it is given up" if self.final else "it is tried again"
+        return f"the sink {self.sink} did not take an alert: {self.error}; {again}. Try it: duly alerts test {self.sink}"
+
+
+class QueuesUnwatched(Happening, frozen=True):
+    level: ClassVar[Level] = "warning"
+    queues: tuple[str, ...]
+
+    def sentence(self) -> str:
+        return (
+            f"nobody owns, and no alert watches, {', '.join(self.queues)}: jobs.queue(…, owner='…', alert='…'), or "
+            "DULY_ALERTS for all"
+        )
+
+
 class HandlerSaid(Happening, frozen=True):
     level: ClassVar[Level] = "warning"
     task: str
