@@ -3,9 +3,10 @@
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Self
 
 import httpx2
 import pytest
@@ -13,6 +14,7 @@ import uvicorn
 
 from duly import App
 from duly.core.bearer import digest_of, make_text
+from duly.web.site import Site
 from tests.waiting import wait_until
 
 Client = httpx2.Client
@@ -30,7 +32,7 @@ class Serving:
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, args=([self.socket],), daemon=True)
 
-    def __enter__(self) -> "Serving":
+    def __enter__(self) -> Self:
         self.thread.start()
         wait_until(lambda: self.server.started, what="the server listens")
         return self
@@ -67,6 +69,7 @@ class Place:
     app: App
     serving: Serving
     stack: ExitStack
+    site: Site
 
     def client(self, *scopes: str) -> Client:
         """A client with a token of these scopes; without any it has no token."""
@@ -75,17 +78,15 @@ class Place:
         return self.stack.enter_context(client)
 
 
-Open = Callable[[App, object], Place]
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     url = request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url")
     app = App(url)
     declare(app)
     app.store.schema.migrate()
-    with ExitStack() as stack, Serving(app.asgi()) as serving:
-        yield Place(app, serving, stack)
+    web = app.asgi()
+    with ExitStack() as stack, Serving(web) as serving:
+        yield Place(app, serving, stack, web.state.site)
         stack.close()
     app.close()
 
@@ -96,7 +97,8 @@ def small(sqlite_url: str) -> Iterator[Place]:
     app = App(sqlite_url)
     declare(app)
     app.store.schema.migrate()
-    with ExitStack() as stack, Serving(app.asgi()) as serving:
-        yield Place(app, serving, stack)
+    web = app.asgi()
+    with ExitStack() as stack, Serving(web) as serving:
+        yield Place(app, serving, stack, web.state.site)
         stack.close()
     app.close()
