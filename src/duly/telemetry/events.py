@@ -102,6 +102,9 @@ class AttemptEnded(Happening, frozen=True):
     reason: str | None
     elapsed: float | None
     """Seconds."""
+    attempt: int = 1
+    tenant: str = ""
+    correlation_id: str = ""
 
     def sentence(self) -> str:
         took = "" if self.elapsed is None else f" after {self.elapsed:.3f} s"

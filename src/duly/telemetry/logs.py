@@ -63,4 +63,7 @@ def _json(event: Happening) -> bytes:
         "text": event.sentence(),
         **fields,
     }
+    if "id" in fields and "task" in fields:
+        # As the lines of a job's own handler call it.
+        line["job_id"] = fields["id"]
     return msgspec.json.encode(line) + b"\n"

@@ -17,6 +17,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Final
 
+from duly.client import logs
 from duly.client.settings import without_password
 from duly.core.errors import DulyError, MigrationNeeded, UsageError
 from duly.core.job import Ended, Incarnation
@@ -79,6 +80,8 @@ class Child:
             asyncio.set_event_loop(self._loop)
             store = self._ready_store(app)
             self._loop.run_until_complete(lifespan.enter())
+            # Only now: the App's own code has had its chance to configure logging.
+            logs.install(app.settings.log, app.settings.log_level)
             engine = self._register(app, made, store)
         except Exception as error:
             self._refuse(error)

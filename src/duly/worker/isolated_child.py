@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from duly.client import logs
 from duly.client.job import CallOutcome, current
 from duly.core.errors import DulyError
 from duly.core.fingerprint import describe
@@ -207,6 +208,7 @@ def _serve(channel: Channel[IsolatedOrders]) -> None:
             app.client.override(url=first.url)
         runner = Runner(app, channel)
         runner.start()
+        logs.install(app.client.settings.log, app.client.settings.log_level)
     except DulyError as error:
         channel.send(Prepared(str(error)))
         return

@@ -82,4 +82,7 @@ class News:
 def _told(kind: type[AttemptEnded], attempt: Attempt, ended: Ended) -> AttemptEnded:
     job = attempt.job
     elapsed = None if ended.elapsed is None else ended.elapsed.total_seconds()
-    return kind(job.id, job.run, job.queue, job.task, ended.event, ended.to, ended.reason, elapsed)
+    return kind(
+        job.id, job.run, job.queue, job.task, ended.event, ended.to, ended.reason, elapsed,
+        job.attempt, job.tenant, job.correlation_id,
+    )  # fmt: skip
