@@ -81,6 +81,12 @@ class SQLitePlace:
             "insert into duly_hold (key, id, incarnation) values (?, ?, 987654321)", key_of(limit), id
         )
 
+    def rewrite_entry(self, id: int, reason: str) -> None:
+        self._execute("update duly_audit_entry set reason = ? where id = ?", reason, id)
+
+    def remove_entry(self, id: int) -> None:
+        self._execute("delete from duly_audit_entry where id = ?", id)
+
     def _execute(self, statement: str, *values: object) -> None:
         with closing(sqlite3.connect(self.path, timeout=10, isolation_level=None)) as connection:
             connection.execute(statement, values)
@@ -119,6 +125,12 @@ class PostgresPlace:
         self._execute(
             "insert into duly.hold (key, id, incarnation) values (%s, %s, 987654321)", key_of(limit), id
         )
+
+    def rewrite_entry(self, id: int, reason: str) -> None:
+        self._execute("update duly.audit_entry set reason = %s where id = %s", reason, id)
+
+    def remove_entry(self, id: int) -> None:
+        self._execute("delete from duly.audit_entry where id = %s", id)
 
     def _execute(self, statement: str, *values: object) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:

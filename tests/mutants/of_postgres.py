@@ -125,14 +125,14 @@ MUTANTS = [
         ("wishing",),
     ),
     Mutant(
-        FUNCTIONS + "redrive_3.sql",
+        FUNCTIONS + "redrive_4.sql",
         "f.id, f.task_key, v_now, f.run",
         "f.id, f.task_key, v_now, 0",
         "the run survives a redrive",
         ("operating",),
     ),
     Mutant(
-        FUNCTIONS + "redrive_3.sql",
+        FUNCTIONS + "redrive_4.sql",
         "select d.id from dead d where d.id = u.id for update",
         "select d.id from dead d where d.id = -u.id for update",
         "a dead letter is redriven",

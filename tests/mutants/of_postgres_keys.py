@@ -62,7 +62,7 @@ KEYS = [
         ("uniqueness",),
     ),
     Mutant(
-        FUNCTIONS + "redrive_3.sql",
+        FUNCTIONS + "redrive_4.sql",
         "v_ids := array_remove(v_ids, v_job.id);",
         "null;",
         "a job whose key is taken is not redriven",

@@ -36,6 +36,7 @@ from duly.core.lifecycle import Event, State
 from duly.core.registration import Registration, Schedule, ScheduleRecord
 from duly.core.share import DatabaseLoad
 from duly.stores.answers import AnswerStore
+from duly.stores.audits import AuditStore
 from duly.stores.batches import BatchStore
 from duly.stores.control import ControlStore, PressingStore
 from duly.stores.facts import FactStore
@@ -363,6 +364,7 @@ class Store(Protocol):
     tokens: TokenStore
     answers: AnswerStore
     triage: TriageStore
+    audits: AuditStore
 
     def listen(self, on_work: Callable[[], None]) -> Listener: ...
 
@@ -416,6 +418,7 @@ class Store(Protocol):
 
 __all__ = [
     "AnswerStore",
+    "AuditStore",
     "BatchStore",
     "Capabilities",
     "Clock",

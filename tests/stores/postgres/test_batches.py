@@ -136,7 +136,7 @@ def test_a_cancel_that_died_after_its_first_step_is_completed_by_the_sweep(
 ) -> None:
     batch = make(store, 3)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("select duly.cancel_batch_1(%s, 'ann', 'no', false, null)", [batch])
+        connection.execute("select duly.cancel_batch_2(%s, 'ann', 'no', false, null)", [batch])
     before = counts(store, batch)
 
     swept(store)

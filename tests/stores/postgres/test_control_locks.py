@@ -177,7 +177,7 @@ def test_a_key_that_is_resumed_keeps_the_place_of_a_head_that_is_being_redriven(
     assert ids(ask(store, me, head, event=Event.bury)) == []
 
     with psycopg.connect(url) as caller:
-        caller.execute("select duly.redrive_3(%s, 'ann', 'fixed', null, null)", [[first]])
+        caller.execute("select duly.redrive_4(%s, 'ann', 'fixed', null, null)", [[first]])
         assert not store.control.resume_key("default", "", "a", "ann", "fixed")
 
     (again,) = ask(store, me).claimed
@@ -194,7 +194,7 @@ def test_a_sweep_that_skips_the_dead_keeps_the_place_of_one_that_is_being_redriv
     store.schema.declare(Registration("shop:jobs", "1", (QueuePolicy("default", ordering="skip_dead"),)))
 
     with psycopg.connect(url) as caller:
-        caller.execute("select duly.redrive_3(%s, 'ann', 'fixed', null, null)", [[first]])
+        caller.execute("select duly.redrive_4(%s, 'ann', 'fixed', null, null)", [[first]])
         store.upkeep.sweep(timedelta(hours=1), 3, timedelta(0))
 
     (again,) = ask(store, me).claimed

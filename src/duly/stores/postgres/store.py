@@ -20,6 +20,7 @@ from duly.stores.connections.postgres import CallersConnection, Identity
 from duly.stores.control import ControlStore, PressingStore
 from duly.stores.postgres import arrays, calls, translation
 from duly.stores.postgres.answers import PostgresAnswers
+from duly.stores.postgres.audits import PostgresAudits
 from duly.stores.postgres.batching import PostgresBatches
 from duly.stores.postgres.calls import Call
 from duly.stores.postgres.capabilities import CAPABILITIES
@@ -40,6 +41,7 @@ from duly.stores.postgres.triage import PostgresTriage
 from duly.stores.postgres.upkeep import PostgresUpkeep
 from duly.stores.protocol import (
     AnswerStore,
+    AuditStore,
     Clock,
     InspectionStore,
     JobStore,
@@ -91,7 +93,8 @@ class PostgresStore:
         self.tokens: TokenStore = PostgresTokens(self._database)
         self.answers: AnswerStore = PostgresAnswers(self._database, self._on)
         self.triage: TriageStore = PostgresTriage(self._database)
-        duties = (self.answers.forget,)
+        self.audits: AuditStore = PostgresAudits(self._database, self._on)
+        duties = (self.answers.forget, self.audits.seal)
         self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers, duties)
         self.capabilities = replace(CAPABILITIES, rings=notify)
 

@@ -9,6 +9,7 @@ from msgspec import json
 from duly.core.filters import Filter
 from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import State
+from duly.stores.audits import operation_detail
 from duly.stores.protocol import OperationRecord, Pause
 from duly.stores.sqlite import batches
 from duly.stores.sqlite.database import Database
@@ -168,6 +169,7 @@ class SQLiteOperator:
                 now=session.now,
                 upto=session.last_number(),
             )
+            enter(session, "start", f"operation:{id}", by, reason, operation_detail(verb, filter, total))
             return operation_of(session.rows("select_operation", id=id)[0])
 
     def set_operation(self, id: int, state: str) -> OperationRecord | None:

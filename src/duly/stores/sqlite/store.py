@@ -17,6 +17,7 @@ from duly.stores.batches import BatchStore
 from duly.stores.control import ControlStore, PressingStore
 from duly.stores.protocol import (
     AnswerStore,
+    AuditStore,
     Clock,
     InspectionStore,
     JobStore,
@@ -32,6 +33,7 @@ from duly.stores.protocol import (
 )
 from duly.stores.sqlite import blocks
 from duly.stores.sqlite.answers import SQLiteAnswers
+from duly.stores.sqlite.audits import SQLiteAudits
 from duly.stores.sqlite.batching import SQLiteBatches, act_in
 from duly.stores.sqlite.capabilities import CAPABILITIES
 from duly.stores.sqlite.connecting import Journal
@@ -92,7 +94,8 @@ class SQLiteStore:
         self.tokens: TokenStore = SQLiteTokens(self._database)
         self.answers: AnswerStore = SQLiteAnswers(self._database, self._joining)
         self.triage: TriageStore = SQLiteTriage(self._database)
-        duties = (self.answers.forget,)
+        self.audits: AuditStore = SQLiteAudits(self._database, self._joining)
+        duties = (self.answers.forget, self.audits.seal)
         self.upkeep: UpkeepStore = SQLiteUpkeep(self._database, duties)
 
     def listen(self, on_work: Callable[[], None]) -> SQLiteListener:

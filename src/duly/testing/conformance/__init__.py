@@ -12,6 +12,7 @@ from . import (
     admitting,
     answering,
     asynchronous,
+    auditing,
     batching,
     budgeting,
     chaining,
@@ -92,6 +93,7 @@ AREAS = (
     admitting,
     answering,
     triaging,
+    auditing,
 )
 
 

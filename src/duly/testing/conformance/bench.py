@@ -132,6 +132,12 @@ class Database(Protocol):
     def leak_hold(self, limit: str, id: JobId) -> None:
         """Let a job that does not run hold this limit, behind the store's back."""
 
+    def rewrite_entry(self, id: int, reason: str) -> None:
+        """Change an entry of the audit, behind the store's back."""
+
+    def remove_entry(self, id: int) -> None:
+        """Delete an entry of the audit, behind the store's back."""
+
 
 class Bench:
     """A store under test. Every handle made here is closed with it."""

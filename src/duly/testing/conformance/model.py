@@ -27,7 +27,7 @@ from duly.core.job import (
     WorkerInfo,
 )
 from duly.core.lifecycle import Event, State
-from duly.core.operating import AuditEntry, DeadMark, KeptReply, SecretKey, TokenRecord
+from duly.core.operating import AuditEntry, AuditSeal, DeadMark, KeptReply, SecretKey, TokenRecord
 from duly.core.registration import QueuePolicy, ScheduleRecord
 from duly.stores.protocol import Clock, OperationRecord, Pause
 
@@ -195,6 +195,7 @@ class Tables:
     tasks: dict[str, str] = field(default_factory=dict)
     acts: list[AuditEntry] = field(default_factory=list)
     """Who acted, and why."""
+    seals: list[AuditSeal] = field(default_factory=list)
     tokens: dict[bytes, TokenRecord] = field(default_factory=dict)
     """By digest."""
     secrets: dict[str, list[SecretKey]] = field(default_factory=dict)

@@ -13,9 +13,11 @@ from duly.core.filters import Filter
 from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
 from duly.core.lifecycle import State
 from duly.core.registration import Registration
+from duly.stores.audits import operation_detail
 from duly.stores.batches import BatchStore
 from duly.stores.protocol import (
     AnswerStore,
+    AuditStore,
     Capabilities,
     Clock,
     ControlStore,
@@ -38,6 +40,7 @@ from duly.stores.protocol import (
 from .bench import NO_SUCH_JOB
 from .model import Tables
 from .model_attempts import ModelSteps
+from .model_audits import ModelAudits
 from .model_batches import ModelBatches
 from .model_control import ModelControl
 from .model_operating import ModelAnswers, ModelTokens
@@ -71,6 +74,7 @@ class ModelStore(ReadableModel):
         self.tokens: TokenStore = ModelTokens(self)
         self.answers: AnswerStore = ModelAnswers(self)
         self.triage: TriageStore = ModelTriage(self)
+        self.audits: AuditStore = ModelAudits(self)
 
     def start_operation(
         self,
@@ -100,6 +104,7 @@ class ModelStore(ReadableModel):
                 self.clock(),
                 upto=upto,
             )
+            self.note("start", f"operation:{id}", by, reason, operation_detail(verb, filter, total))
             return self.tables.operations[id]
 
     def set_operation(self, id: int, state: str) -> OperationRecord | None:
@@ -132,6 +137,7 @@ class ModelStore(ReadableModel):
 
     def duties(self) -> None:
         self.answers.forget()
+        self.audits.seal()
 
     def version(self) -> int:
         return 1
@@ -280,3 +286,11 @@ class ModelPlace:
 
     def leak_hold(self, limit: str, id: JobId) -> None:
         """The model counts who runs, so that nothing can leak."""
+
+    def rewrite_entry(self, id: int, reason: str) -> None:
+        self.tables.acts = [
+            replace(entry, reason=reason) if entry.id == id else entry for entry in self.tables.acts
+        ]
+
+    def remove_entry(self, id: int) -> None:
+        self.tables.acts = [entry for entry in self.tables.acts if entry.id != id]

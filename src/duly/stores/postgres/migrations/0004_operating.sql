@@ -43,6 +43,15 @@ create table {schema}.audit_pending (
     id bigint primary key
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
+-- Batches of entries, each chained to the one before, with the ids of its entries.
+create table {schema}.audit_seal (
+    id bigint primary key,
+    ids bigint[] not null,
+    digest bytea not null,
+    previous bytea not null,
+    at timestamptz not null
+);
+
 -- What the first request of an idempotency key was answered; without an answer it is in flight.
 create table {schema}.answer (
     key bytea primary key,
@@ -70,6 +79,25 @@ create table {schema}.dead_group (
 );
 
 -- include: functions/note_act_2.sql
+-- include: functions/note_jobs_1.sql
+-- include: functions/append_audit_1.sql
+-- include: functions/audit_page_1.sql
+-- include: functions/unsealed_1.sql
+-- include: functions/seal_audit_1.sql
+-- include: functions/audit_seals_1.sql
+-- include: functions/audit_entries_1.sql
+-- include: functions/audit_totals_1.sql
+-- include: functions/ask_cancel_3.sql
+-- include: functions/cancel_2.sql
+-- include: functions/cancel_batch_2.sql
+-- include: functions/redrive_4.sql
+-- include: functions/purge_3.sql
+-- include: functions/run_now_3.sql
+-- include: functions/run_at_3.sql
+-- include: functions/reprioritise_3.sql
+-- include: functions/pause_2.sql
+-- include: functions/resume_2.sql
+-- include: functions/start_operation_2.sql
 -- include: functions/token_row_1.sql
 -- include: functions/put_token_1.sql
 -- include: functions/token_1.sql

@@ -1,2 +1,2 @@
--- First half of a cancel. Lock, index: ask_cancel_2. Differs: none.
-select cancelled, wished from {schema}.ask_cancel_2(%(ids)s::bigint[], %(by)s::text, %(reason)s::text, %(now)s::timestamptz)
+-- First half of a cancel. Lock, index: ask_cancel_3. Differs: none.
+select cancelled, wished from {schema}.ask_cancel_3(%(ids)s::bigint[], %(by)s::text, %(reason)s::text, %(now)s::timestamptz)

@@ -1,3 +1,3 @@
--- Another priority. Lock, index: reprioritise_2. Differs: none.
-select told.id from {schema}.reprioritise_2(
+-- Another priority. Lock, index: reprioritise_3. Differs: none.
+select told.id from {schema}.reprioritise_3(
     %(ids)s::bigint[], %(priority)s::int, %(by)s::text, %(reason)s::text, %(now)s::timestamptz) as told (id)

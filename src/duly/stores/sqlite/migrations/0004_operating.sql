@@ -61,3 +61,14 @@ create table {prefix}_dead_group (
     regressed_at integer,
     primary key (fingerprint, queue, task)
 ) strict, without rowid;
+
+-- Batches of entries, each chained to the one before. A batch is all entries of its range of ids.
+create table {prefix}_audit_seal (
+    id integer primary key,
+    first integer not null,
+    last integer not null,
+    count integer not null,
+    digest blob not null,
+    previous blob not null,
+    at integer not null
+) strict;
