@@ -20,7 +20,7 @@ from duly.core.keys import unique_digest
 from duly.core.lifecycle import State
 from duly.core.registration import CatchUp, Schedule
 from duly.core.schedule import next_due
-from duly.telemetry.events import DueTimesMissed
+from duly.telemetry.schedules import DueTimesMissed
 from duly.testing.conformance import Bench
 from duly.worker.embedded import Embedded
 from duly.worker.options import WorkerOptions

@@ -9,8 +9,9 @@ import pytest
 
 from duly import App, Blob, Job, UsageError
 from duly.core.registration import Schedule
-from duly.telemetry.events import Happening, ScheduleTakenOver
+from duly.telemetry.events import Happening
 from duly.telemetry.hub import Hub
+from duly.telemetry.schedules import ScheduleTakenOver
 from duly.testing.clock import FakeClock
 from duly.worker.embedded import Embedded
 from duly.worker.registration import declare, registration_of

@@ -15,8 +15,9 @@ from duly.core.schedule import delay_of
 from duly.stores.faults import Transient
 from duly.stores.open import open_store
 from duly.stores.protocol import Store
-from duly.telemetry.events import DueTimesMissed, Happening, ScheduleFailed, ScheduleFired
+from duly.telemetry.events import Happening
 from duly.telemetry.hub import Hub
+from duly.telemetry.schedules import DueTimesMissed, ScheduleFailed, ScheduleFired
 from duly.testing.clock import FakeClock
 from duly.worker.embedded import Embedded
 from duly.worker.registration import declare

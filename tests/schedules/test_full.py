@@ -6,8 +6,9 @@ import pytest
 
 from duly import App
 from duly.core.control import WhenFull
-from duly.telemetry.events import DueTimesMissed, Happening, RowsRefused, ScheduleFailed, ScheduleFired
+from duly.telemetry.events import Happening
 from duly.telemetry.hub import Hub
+from duly.telemetry.schedules import DueTimesMissed, RowsRefused, ScheduleFailed, ScheduleFired
 from duly.testing.clock import FakeClock
 from duly.worker.registration import declare
 from duly.worker.schedules import Schedules

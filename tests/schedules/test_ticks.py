@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from duly import App, UsageError
-from duly.telemetry.events import RowsRefused, ScheduleFailed
+from duly.telemetry.schedules import RowsRefused, ScheduleFailed
 from duly.testing.clock import FakeClock
 from duly.worker.embedded import Embedded
 from duly.worker.registration import declare

@@ -14,8 +14,8 @@ import msgspec
 
 from duly.core.errors import StoreUnreachable
 from duly.core.job import Ended, Incarnation
-from duly.telemetry.events import ScheduleFailed
 from duly.telemetry.hub import Hub
+from duly.telemetry.schedules import ScheduleFailed
 from duly.testing.tap import Tapped
 from duly.worker.attempt import Attempt, Why, must_be_read
 from duly.worker.batches import Batches

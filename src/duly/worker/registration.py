@@ -16,8 +16,8 @@ from duly.core.job import WorkerInfo
 from duly.core.registration import QueuePolicy, Registration, ScheduleRecord, TaskPolicy
 from duly.core.schedule import first_due
 from duly.stores.protocol import Store
-from duly.telemetry.events import ScheduleTakenOver
 from duly.telemetry.hub import Hub
+from duly.telemetry.schedules import ScheduleTakenOver
 from duly.worker.options import Plan
 from duly.worker.source import AppLike
 

@@ -20,8 +20,8 @@ from duly.core.schedule import due_from, occurrence, plan, trigger_of
 from duly.core.text import storable
 from duly.stores.faults import Transient
 from duly.stores.protocol import Store
-from duly.telemetry.events import DueTimesMissed, RowsRefused, ScheduleFailed, ScheduleFired
 from duly.telemetry.hub import Hub
+from duly.telemetry.schedules import DueTimesMissed, RowsRefused, ScheduleFailed, ScheduleFired
 from duly.worker.board import boottime
 
 _LOOK: Final = 1.0
