@@ -21,6 +21,7 @@ from duly.client.enqueue import aenqueue_many, enqueue_many
 from duly.client.enqueued import Enqueued
 from duly.client.inspect import Inspect
 from duly.client.job import Job
+from duly.client.notices import Notifying
 from duly.client.once import aonce, once
 from duly.client.operate import Operate
 from duly.client.provider import Provider, check_provider
@@ -40,7 +41,7 @@ from duly.worker.options import WorkerOptions, read_processes
 T = TypeVar("T")
 
 
-class App(Declaring, Scheduling):
+class App(Declaring, Scheduling, Notifying):
     """A set of tasks and the store their jobs stand in. Name it `jobs`.
 
     Args:

@@ -12,9 +12,11 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from duly import App
+from duly.client.notices import Notices
 from duly.client.task import Task
 from duly.client.ticketing import ticket_for
 from duly.core.job import JobId, Progress
+from duly.core.ticket_status import TicketStatus
 from duly.web.tickets import routes
 from duly.web.watcher import Watcher
 from tests.client.conftest import Hands
@@ -169,6 +171,21 @@ def test_a_job_of_an_open_transaction_is_pending_and_then_there(
     assert after["state"] == "queued"
 
 
+def test_the_ticket_of_a_job_that_was_rolled_back_does_not_show_the_next_one(
+    jobs: App, send: Task[[int], str], web: TestClient
+) -> None:
+    with pytest.raises(ZeroDivisionError), jobs.transaction() as connection:
+        lost = send.using(connection=connection).enqueue(7)
+        raise ZeroDivisionError
+    other = send.enqueue(8)
+    ticket = lost.ticket()
+
+    # SQLite gives the number again.
+    assert other.id == lost.id
+    assert seen(web, ticket)["state"] == "pending"
+    assert seen(web, other.ticket())["state"] == "queued"
+
+
 def test_a_ticket_outlives_the_record_of_its_job(jobs: App, web: TestClient) -> None:
     jobs.store.inspection.now()  # opened by its own clock
     jobs.client.clock = lambda: datetime.now(UTC) - timedelta(days=2)
@@ -200,10 +217,10 @@ def test_a_purged_job_with_an_idempotency_key_still_has_its_end(
 
 
 def test_an_expired_ticket_says_so(jobs: App, send: Task[[int], str], web: TestClient) -> None:
-    job = send.enqueue(7)
+    jobs.store.inspection.now()  # opened by its own clock
     jobs.client.clock = lambda: datetime.now(UTC) - timedelta(hours=2)
 
-    expired = seen(web, job.ticket(expires="1h"))
+    expired = seen(web, send.enqueue(7).ticket(expires="1h"))
 
     assert (expired["status"], expired["state"]) == (410, "expired")
     assert "started_at" not in expired
@@ -233,6 +250,75 @@ def test_tickets_change_nothing(send: Task[[int], str], web: TestClient) -> None
     ticket = send.enqueue(7).ticket()
 
     assert {web.request(method, f"/t/{ticket}").status_code for method in ("POST", "PUT", "DELETE")} == {405}
+
+
+@pytest.fixture
+def notices(jobs: App) -> Notices:
+    made = jobs.notifications()
+
+    @made.channel("mail", label="Your <e-mail> address", kind="email")
+    async def mail(to: str, status: TicketStatus) -> None: ...
+
+    return made
+
+
+def test_the_page_offers_to_tell_the_end_and_takes_one_address(
+    jobs: App, notices: Notices, send: Task[[int], str], web: TestClient
+) -> None:
+    ticket = send.enqueue(7).ticket()
+    ask = {"channel": "mail", "to": " ann@shop.example "}
+
+    page = web.get(f"/t/{ticket}", headers={"Accept": "text/html"})
+    taken = web.post(f"/t/{ticket}/notify", data=ask)
+    again = web.post(f"/t/{ticket}/notify", data=ask, follow_redirects=False)
+    other = web.post(f"/t/{ticket}/notify", data={"channel": "mail", "to": "eve@shop.example"})
+
+    assert 'type="email"' in page.text
+    assert "Your &lt;e-mail&gt; address" in page.text
+    assert taken.status_code == 200
+    assert (again.status_code, again.headers["location"]) == (303, f"../{ticket}?asked=1")
+    assert other.status_code == 409
+    (job,) = (one for one in jobs.inspect.jobs().jobs if one.task == "duly.notify")
+    assert json.loads(job.args)["to"] == "ann@shop.example"
+
+
+def test_being_told_is_shown_and_not_offered_again(
+    notices: Notices, send: Task[[int], str], web: TestClient
+) -> None:
+    ticket = send.enqueue(7).ticket()
+
+    page = web.get(f"/t/{ticket}?asked=1", headers={"Accept": "text/html"})
+
+    assert "We will tell you" in page.text
+    assert "<form" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"channel=mail&to=", 422),
+        (b"channel=mail&to=%00", 422),
+        (b"channel=mail&to=" + b"x" * 600, 422),
+        (b"channel=url&to=https://shop.example/", 404),
+        (b"channel=fax&to=7", 404),
+        (b"", 404),
+        (b"\xff\xfe", 404),
+        (b"&".join(b"a=1" for _ in range(100)), 404),
+        (b"channel=mail&to=" + b"x" * 100_000, 404),
+    ],
+)
+def test_a_form_that_is_none_changes_nothing(
+    jobs: App, notices: Notices, send: Task[[int], str], web: TestClient, body: bytes, status: int
+) -> None:
+    ticket = send.enqueue(7).ticket()
+
+    assert web.post(f"/t/{ticket}/notify", content=body).status_code == status
+    assert web.get(f"/t/{ticket}/notify").status_code == 405
+    assert len(jobs.inspect.jobs().jobs) == 1
+
+
+def test_without_the_ticket_nobody_can_ask_to_be_told(notices: Notices, web: TestClient) -> None:
+    assert web.post("/t/7/notify", data={"channel": "mail", "to": "eve@shop.example"}).status_code == 404
 
 
 @pytest.mark.asyncio

@@ -15,7 +15,7 @@ from duly.client.client import Client
 from duly.client.ended import ResultTimeout, ended
 from duly.client.handler import Handler
 from duly.client.job import current
-from duly.client.ticketing import EXPIRES, ticket_for
+from duly.client.ticketing import EXPIRES, clock_of, ticket_for
 from duly.core.defaults import KEPT_RESULT
 from duly.core.durations import Duration, compact_duration, format_size, parse_duration
 from duly.core.errors import NotFound, StoreUnreachable, UsageError
@@ -33,7 +33,18 @@ LONGEST_PAUSE: Final = 0.5
 class Enqueued(Generic[T_co]):
     """A stored job of a task that returns T_co (for an async task, the coroutine it returns)."""
 
-    __slots__ = ("_client", "_handler", "_pending", "id", "outcome", "over_limit", "queue", "run_at", "task")
+    __slots__ = (
+        "_client",
+        "_handler",
+        "_made",
+        "_pending",
+        "id",
+        "outcome",
+        "over_limit",
+        "queue",
+        "run_at",
+        "task",
+    )
 
     def __init__(
         self,
@@ -47,6 +58,8 @@ class Enqueued(Generic[T_co]):
     ) -> None:
         self._client = client
         self._handler = handler
+        # For a ticket: a job that is stored later under this number, after a rollback, is another one.
+        self._made = clock_of(client)
         self._pending = stored.pending
         self.id: JobId = stored.id
         self.outcome: Outcome = stored.outcome
@@ -94,7 +107,7 @@ class Enqueued(Generic[T_co]):
         words = check_words(title, link, failed, reasons=reasons)
         if self._client.signing.known(PURPOSE) is None:
             self._client.refuse_blocking("ticket()", "await ….aticket()")
-        return ticket_for(self._client, self.id, expires, queue=self.queue, words=words)
+        return ticket_for(self._client, self.id, expires, queue=self.queue, words=words, asked=self._made)
 
     async def aticket(
         self,
@@ -109,7 +122,7 @@ class Enqueued(Generic[T_co]):
         words = check_words(title, link, failed, reasons=reasons)
         if self._client.signing.known(PURPOSE) is None:
             await self._client.acall(self._client.signing.ring, PURPOSE)
-        return ticket_for(self._client, self.id, expires, queue=self.queue, words=words)
+        return ticket_for(self._client, self.id, expires, queue=self.queue, words=words, asked=self._made)
 
     @overload
     def result(self: Enqueued[Coroutine[Any, Any, R]], *, timeout: Duration) -> R: ...

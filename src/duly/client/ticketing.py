@@ -24,11 +24,14 @@ from duly.core.ticket import (
     write_ticket,
 )
 from duly.core.ticket_status import SPOKEN, TicketStatus, status
+from duly.stores.urls import parse_url
 
 if TYPE_CHECKING:
     from duly.client.client import Client
 
 EXPIRES: Final = "7d"
+SKEW: Final = timedelta(minutes=5)
+"""Between the clocks of a database server and of those that enqueue."""
 RATES_KEPT: Final = 5.0
 """Seconds for which the pace of the queues is taken as known; counting them is no read of one row."""
 
@@ -40,20 +43,27 @@ def ticket_for(
     *,
     queue: str | None = None,
     words: Words = NO_WORDS,
+    asked: datetime | None = None,
 ) -> str:
     """A ticket for a job; blocks for a round trip at the first use of a process without the setting `secret`.
 
-    Valid for `expires` from now, 7 days unless said. `queue` tells how long the job's record is kept.
+    Valid for `expires` from now, 7 days unless said. `queue` tells how long the job's record is kept,
+    `asked` when its enqueue had returned, if that is not just now.
     """
     life = parse_duration(EXPIRES if expires is None else expires, "expires", positive=True)
-    now = datetime.now(UTC) if client.clock is None else client.clock()
-    issued = now.replace(microsecond=0)
+    now = clock_of(client)
+    issued = asked or now
     policy = None if queue is None else client.registry.queues.get(queue)
     kept = client.settings.keep if policy is None or policy.keep is None else policy.keep
     # A ticket counts whole seconds, and never fewer than were asked for.
-    whole = timedelta(seconds=-(-life // timedelta(seconds=1)))
+    whole = timedelta(seconds=-(-(max(now, issued) + life - issued) // timedelta(seconds=1)))
     ticket = Ticket(id, issued, issued + whole, kept, words)
     return write_ticket(client.signing.ring(PURPOSE), ticket)
+
+
+def clock_of(client: Client) -> datetime:
+    """This process's time; a test's where one is set."""
+    return datetime.now(UTC) if client.clock is None else client.clock()
 
 
 class TicketReader:
@@ -102,6 +112,9 @@ class TicketReader:
         if ticket.expired(now):
             return status(ticket, now, None)
         facts = store.inspection.facts(ticket.job)
+        if facts is not None and facts.job.enqueued_at > ticket.issued + self._skew():
+            # The number of a job that was rolled back, or lost with a database that was set back, is given again.
+            return status(ticket, now, None)
         if facts is None:
             return status(ticket, now, None, answer=store.keys.answer(ticket.job))
         job = facts.job
@@ -115,6 +128,12 @@ class TicketReader:
             paused = any(pause.target in targets for pause in store.inspection.pauses())
             rate = self._rate(job.queue)
         return status(ticket, now, facts, out_per_s=rate, paused=paused, spoken=spoken)
+
+    def _skew(self) -> timedelta:
+        """How far the store's clock may be ahead of the one that issued a ticket."""
+        shared = parse_url(self._client.settings.url).kind == "postgres"
+        # Only SQLite gives the number of a rolled-back job again at once, and it has this machine's clock.
+        return SKEW if shared else timedelta(0)
 
     def _rate(self, queue: str) -> float | None:
         if time.monotonic() - self._rated >= RATES_KEPT:

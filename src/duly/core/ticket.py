@@ -26,7 +26,8 @@ MAX_TICKET: Final = 4_000
 """Characters. A longer text is no ticket, and is not even decoded."""
 
 _VERSION: Final = 1
-_HEAD: Final = struct.Struct(f">B{KEY_ID_BYTES}sqIII")
+_HEAD: Final = struct.Struct(f">B{KEY_ID_BYTES}sqqII")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST: Final = timedelta(seconds=2**32 - 1)
 _ALPHABET: Final = re.compile(r"[A-Za-z0-9_-]+")
 _LINK: Final = re.compile(r"(?:https?://[^/?#@\\\s]+(?:[/?#][^\s\\]*)?|/(?![/\\])[^\s\\]*)", re.IGNORECASE)
@@ -66,8 +67,9 @@ class Ticket(Struct, frozen=True):
 
     job: JobId
     issued: datetime
-    """UTC, whole seconds, as all its times."""
+    """UTC, not before the job was stored: a job that was stored later under the same number is another one."""
     expires: datetime
+    """Whole seconds after."""
     kept: timedelta
     """How long the job's record stays after its end, at least: before issued + kept no finished job is gone."""
     words: Words = NO_WORDS
@@ -112,7 +114,7 @@ def write_ticket(ring: KeyRing, ticket: Ticket) -> str:
         _VERSION,
         ring.key_id,
         ticket.job,
-        int(ticket.issued.timestamp()),
+        (ticket.issued - _EPOCH) // timedelta(microseconds=1),
         int(life.total_seconds()),
         int(min(ticket.kept, _LONGEST).total_seconds()),
     )
@@ -132,7 +134,7 @@ def read_ticket(ring: KeyRing, text: str) -> Ticket:
         raise TicketError("not signed by this site", unknown_key=not ring.knows(key_id))
     if version != _VERSION:
         raise TicketError("a ticket of another release")
-    begun = datetime.fromtimestamp(issued, UTC)
+    begun = _EPOCH + timedelta(microseconds=issued)
     words = content[_HEAD.size :]
     return Ticket(
         JobId(job),

@@ -11,8 +11,8 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from msgspec import Struct
 
+from duly.client.notices import Channel
 from duly.core.durations import format_duration
 from duly.core.ticket_status import TicketState, TicketStatus
 
@@ -36,21 +36,12 @@ HEADINGS: Final = {
 UNTITLED: Final = "Your request"
 
 
-class ChannelField(Struct, frozen=True):
-    """How the page asks for an address."""
-
-    name: str
-    label: str
-    input: str = "text"
-    autocomplete: str = "off"
-
-
 def page(
     text: str,
     status: TicketStatus,
     now: datetime,
     *,
-    channels: Sequence[ChannelField] = (),
+    channels: Sequence[Channel] = (),
     asked: bool = False,
 ) -> str:
     """The whole page of a ticket, whose text is the last part of its address."""

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Final
+from urllib.parse import parse_qs
 
 import msgspec
 from starlette.requests import Request
@@ -17,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from duly.app import App
 from duly.client.ticketing import TicketReader
-from duly.core.errors import MigrationNeeded, NotFound, StoreUnreachable
+from duly.core.errors import KeyReused, MigrationNeeded, NotFound, QueueFull, StoreUnreachable, UsageError
 from duly.core.job import JobId
 from duly.core.ticket import Ticket
 from duly.core.ticket_status import TicketState, TicketStatus
@@ -29,6 +30,7 @@ AGAIN: Final = 5.0
 """Seconds after which a place in the line is looked up again, though the job itself has not changed."""
 LONGEST: Final = 600.0
 """Seconds of one stream; browsers come back by themselves."""
+_MAX_FORM: Final = 4_096
 _RETRY_AFTER: Final = {"Retry-After": "5"}
 
 POLICY: Final = (
@@ -55,6 +57,7 @@ def routes(jobs: App, watcher: Watcher | None = None) -> list[BaseRoute]:
         Route("/t/-/{name}", _file),
         Route("/t/{ticket}", desk.told(desk.show)),
         Route("/t/{ticket}/events", desk.told(desk.events)),
+        Route("/t/{ticket}/notify", desk.told(desk.notify), methods=["POST"]),
     ]
 
 
@@ -93,7 +96,12 @@ class _Desk:
             headers["Retry-After"] = "2"
         if _wants_json(request):
             return Response(msgspec.json.encode(status), code, headers, "application/json")
-        return Response(page(text, status, datetime.now(UTC)), code, headers, "text/html")
+        notices = self._jobs.notices
+        channels = () if notices is None else tuple(notices.channels.values())
+        shown = page(
+            text, status, datetime.now(UTC), channels=channels, asked="asked" in request.query_params
+        )
+        return Response(shown, code, headers, "text/html")
 
     async def events(self, request: Request, ticket: Ticket, text: str) -> Response:
         """A stream of what the page shows, whenever that changes, up to the end of the job."""
@@ -101,6 +109,25 @@ class _Desk:
             return _plain(request, 503, "Please try again", "Too many are listening.", {"Retry-After": "30"})
         headers = {**HEADERS, "X-Accel-Buffering": "no"}
         return StreamingResponse(self._stream(ticket), 200, headers, "text/event-stream")
+
+    async def notify(self, request: Request, _: Ticket, text: str) -> Response:
+        """Take the address that a page's form asks for: whoever has the ticket may say where to tell the end."""
+        notices = self._jobs.notices
+        said = await _form(request)
+        channel = said.get("channel", "")
+        if notices is None or channel not in notices.channels:
+            return _plain(request, 404, "Not found", "Nobody can be told in this way.")
+        try:
+            await notices.aenqueue(text, said.get("to", "").strip(), channel=channel)
+        except UsageError:
+            return _plain(request, 422, "Please look again", "That is no address that can be told.")
+        except KeyReused:
+            message = "Another address was given before, and is told when it is finished."
+            return _plain(request, 409, "Already given", message)
+        except QueueFull as full:
+            wait = {"Retry-After": str(max(1, int(full.retry_after.total_seconds())))}
+            return _plain(request, 503, "Please try again", "Too much waits at the moment.", wait)
+        return Response(status_code=303, headers={**HEADERS, "Location": f"../{text}?asked=1"})
 
     async def _stream(self, ticket: Ticket) -> AsyncIterator[bytes]:
         last: TicketStatus | None = None
@@ -153,6 +180,20 @@ def _event(status: TicketStatus) -> bytes:
     return b"event: status\ndata: " + msgspec.json.encode(told) + b"\n\n"
 
 
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a small form; nothing of one that is larger or no form."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _MAX_FORM:
+            return {}
+    try:
+        fields = parse_qs(body.decode(), max_num_fields=10)
+    except ValueError:
+        return {}
+    return {name: values[0] for name, values in fields.items()}
+
+
 async def _file(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _FILES:
@@ -171,8 +212,8 @@ def _plain(
     more = {**HEADERS, **(headers or {})}
     if _wants_json(request):
         return problem(code, heading, message, headers=more)
-    # From /t/TICKET/events the files are a step further up.
-    root = "" if request.url.path.count("/t/") and "/" not in request.url.path.rpartition("/t/")[2] else "../"
+    # From /t/TICKET/notify the files are a step further up.
+    root = "../" if request.url.path.endswith(("/events", "/notify")) else ""
     return Response(plain_page(heading, message, root=root), code, more, "text/html")
 
 
