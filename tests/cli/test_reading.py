@@ -368,3 +368,24 @@ def test_no_dead_letters_is_an_answer(duly: Terminal) -> None:
         3,
     )
     assert duly("dead", "list", "--state", "ready").code == 2
+
+
+def test_trace_shows_one_request_in_time_order(bench: Bench, duly: Terminal) -> None:
+    worker = bench.worker("send", queues=QUEUES)
+    id = bench.put("send", queue="mail", correlation_id="order-7")
+    bench.put("send", queue="mail", correlation_id="another")
+    bench.clock.advance(2 * SECOND)
+    job = bench.claim_one(worker, queues=QUEUES)
+    bench.clock.advance(3 * SECOND)
+    bench.end(worker, ended(job, Event.complete, elapsed=3 * SECOND))
+
+    answer = duly("trace", "order-7")
+
+    assert answer.lines == [
+        "AT                   JOB  TASK  WHAT",
+        f"2030-05-01 12:00:00  {id}    send  enqueued on mail",
+        f"12:00:02             {id}    send  run 1 started",
+        f"12:00:05             {id}    send  completed",
+        "",
+        "1 job of order-7",
+    ]

@@ -74,6 +74,8 @@ class PostgresInspection:
     ) -> Page:
         """Walks the narrowest index that the filter allows, in statements of a few milliseconds each."""
         source, value = _source(filter)
+        # Without a correlation id of its own a job is found by its number, which stands in no index of those.
+        own = _own(value) if source == "correlation" else None
         statement = "list_ids_before" if after is None else "list_ids_after"
         edge = after if after is not None else before if before is not None else 2**63 - 1
         indexed = replace(filter, where=None)
@@ -85,6 +87,8 @@ class PostgresInspection:
                 statement, {"source": source, "value": value, "edge": edge, "most": most}
             )
             ids = [JobId(row[0]) for row in rows]
+            if own is not None and own not in ids and (own < edge if after is None else own > edge):
+                ids = sorted([*ids, own], reverse=after is None)[:most]
             known = self._records(ids)
             for id in ids:
                 record = known.get(id)
@@ -171,10 +175,20 @@ class PostgresInspection:
         return {record.id: record for record in map(records.job_record, rows)}
 
 
+def _own(correlation: str | None) -> JobId | None:
+    """The job that a correlation id may be the number of."""
+    if (
+        correlation is None
+        or not (correlation.isascii() and correlation.isdecimal())
+        or len(correlation) > 18
+    ):
+        return None
+    return JobId(int(correlation))
+
+
 def _source(filter: Filter) -> tuple[str, str | None]:
     """The index to walk, and its value: the narrowest first."""
-    # A job without a correlation id of its own is found by its number.
-    if filter.correlation is not None and not filter.correlation.isdecimal():
+    if filter.correlation is not None:
         return "correlation", filter.correlation
     if filter.tag is not None:
         return "tag", filter.tag
