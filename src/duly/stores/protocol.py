@@ -35,6 +35,7 @@ from duly.core.leases import Beat
 from duly.core.lifecycle import Event, State
 from duly.core.registration import Registration, Schedule, ScheduleRecord
 from duly.core.share import DatabaseLoad
+from duly.stores.alerts import AlertStore
 from duly.stores.answers import AnswerStore
 from duly.stores.audits import AuditStore
 from duly.stores.batches import BatchStore
@@ -365,6 +366,7 @@ class Store(Protocol):
     answers: AnswerStore
     triage: TriageStore
     audits: AuditStore
+    alerts: AlertStore
 
     def listen(self, on_work: Callable[[], None]) -> Listener: ...
 
@@ -417,6 +419,7 @@ class Store(Protocol):
 
 
 __all__ = [
+    "AlertStore",
     "AnswerStore",
     "AuditStore",
     "BatchStore",

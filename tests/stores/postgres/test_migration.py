@@ -262,7 +262,7 @@ def test_plain_jobs_of_both_releases_are_run_by_both(store: PostgresStore, besid
 def test_a_store_that_meets_the_previous_schema_says_what_to_run(open_store: Open, old_url: str) -> None:
     store = open_store(old_url)
 
-    with pytest.raises(MigrationNeeded, match="has version 1, this release needs 3; run: duly migrate"):
+    with pytest.raises(MigrationNeeded, match="has version 1, this release needs 4; run: duly migrate"):
         store.inspection.lookup([JobId(1)])
 
 

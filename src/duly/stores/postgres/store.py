@@ -19,6 +19,7 @@ from duly.stores.connections import ambient
 from duly.stores.connections.postgres import CallersConnection, Identity
 from duly.stores.control import ControlStore, PressingStore
 from duly.stores.postgres import arrays, calls, translation
+from duly.stores.postgres.alerts import PostgresAlerts
 from duly.stores.postgres.answers import PostgresAnswers
 from duly.stores.postgres.audits import PostgresAudits
 from duly.stores.postgres.batching import PostgresBatches
@@ -40,6 +41,7 @@ from duly.stores.postgres.tokens import PostgresTokens
 from duly.stores.postgres.triage import PostgresTriage
 from duly.stores.postgres.upkeep import PostgresUpkeep
 from duly.stores.protocol import (
+    AlertStore,
     AnswerStore,
     AuditStore,
     Clock,
@@ -94,6 +96,7 @@ class PostgresStore:
         self.answers: AnswerStore = PostgresAnswers(self._database, self._on)
         self.triage: TriageStore = PostgresTriage(self._database)
         self.audits: AuditStore = PostgresAudits(self._database, self._on)
+        self.alerts: AlertStore = PostgresAlerts(self._database)
         duties = (self.answers.forget, self.audits.seal)
         self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers, duties)
         self.capabilities = replace(CAPABILITIES, rings=notify)

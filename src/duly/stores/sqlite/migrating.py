@@ -1,10 +1,16 @@
 """Bringing the tables to this release's version inside an open transaction. Takes no lock and commits nothing."""
 
 import sqlite3
+from os import urandom
+from typing import Final
 
 from duly.core.errors import MigrationNeeded
+from duly.core.signing import STORE_KIND
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.statements import Migration, load, migrations
+
+_WITH_SECRETS: Final = 4
+"""The migration that brings the table of signing keys."""
 
 
 def wanted() -> int:
@@ -42,6 +48,9 @@ def apply_missing(session: Session, prefix: str, path: str) -> list[str]:
             applied_at=session.now,
         )
         applied.append(f"{migration.version:04d}_{migration.name}")
+    if found < _WITH_SECRETS <= wanted() and not session.rows("select_secrets", kind=STORE_KIND):
+        # Now, as the first ticket may be asked for inside a transaction, where nothing else can be written.
+        session.run("insert_secret", kind=STORE_KIND, id=1, value=urandom(32), now=session.now)
     return applied
 
 

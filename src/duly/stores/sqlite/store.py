@@ -16,6 +16,7 @@ from duly.core.lifecycle import State
 from duly.stores.batches import BatchStore
 from duly.stores.control import ControlStore, PressingStore
 from duly.stores.protocol import (
+    AlertStore,
     AnswerStore,
     AuditStore,
     Clock,
@@ -32,6 +33,7 @@ from duly.stores.protocol import (
     UpkeepStore,
 )
 from duly.stores.sqlite import blocks
+from duly.stores.sqlite.alerts import SQLiteAlerts
 from duly.stores.sqlite.answers import SQLiteAnswers
 from duly.stores.sqlite.audits import SQLiteAudits
 from duly.stores.sqlite.batching import SQLiteBatches, act_in
@@ -95,6 +97,7 @@ class SQLiteStore:
         self.answers: AnswerStore = SQLiteAnswers(self._database, self._joining)
         self.triage: TriageStore = SQLiteTriage(self._database)
         self.audits: AuditStore = SQLiteAudits(self._database, self._joining)
+        self.alerts: AlertStore = SQLiteAlerts(self._database)
         duties = (self.answers.forget, self.audits.seal)
         self.upkeep: UpkeepStore = SQLiteUpkeep(self._database, duties)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from . import (
     admitting,
+    alerting,
     answering,
     asynchronous,
     auditing,
@@ -94,6 +95,7 @@ AREAS = (
     answering,
     triaging,
     auditing,
+    alerting,
 )
 
 

@@ -27,7 +27,18 @@ from duly.core.job import (
     WorkerInfo,
 )
 from duly.core.lifecycle import Event, State
-from duly.core.operating import AuditEntry, AuditSeal, DeadMark, KeptReply, SecretKey, TokenRecord
+from duly.core.operating import (
+    AlertChange,
+    AlertDelivery,
+    AlertRecord,
+    AuditEntry,
+    AuditSeal,
+    DeadMark,
+    KeptReply,
+    SecretKey,
+    Silence,
+    TokenRecord,
+)
 from duly.core.registration import QueuePolicy, ScheduleRecord
 from duly.stores.protocol import Clock, OperationRecord, Pause
 
@@ -195,6 +206,14 @@ class Tables:
     tasks: dict[str, str] = field(default_factory=dict)
     acts: list[AuditEntry] = field(default_factory=list)
     """Who acted, and why."""
+    looked_at: datetime | None = None
+    """When somebody looked at the rules of alerts last."""
+    alerts: dict[tuple[str, str], AlertRecord] = field(default_factory=dict)
+    """By rule and target."""
+    changes: dict[int, AlertChange] = field(default_factory=dict)
+    deliveries: dict[tuple[int, str], AlertDelivery] = field(default_factory=dict)
+    """By change and sink."""
+    silences: dict[int, Silence] = field(default_factory=dict)
     seals: list[AuditSeal] = field(default_factory=list)
     tokens: dict[bytes, TokenRecord] = field(default_factory=dict)
     """By digest."""

@@ -16,6 +16,7 @@ from duly.core.registration import Registration
 from duly.stores.audits import operation_detail
 from duly.stores.batches import BatchStore
 from duly.stores.protocol import (
+    AlertStore,
     AnswerStore,
     AuditStore,
     Capabilities,
@@ -39,6 +40,7 @@ from duly.stores.protocol import (
 
 from .bench import NO_SUCH_JOB
 from .model import Tables
+from .model_alerts import ModelAlerts
 from .model_attempts import ModelSteps
 from .model_audits import ModelAudits
 from .model_batches import ModelBatches
@@ -75,6 +77,7 @@ class ModelStore(ReadableModel):
         self.answers: AnswerStore = ModelAnswers(self)
         self.triage: TriageStore = ModelTriage(self)
         self.audits: AuditStore = ModelAudits(self)
+        self.alerts: AlertStore = ModelAlerts(self)
 
     def start_operation(
         self,

@@ -78,6 +78,49 @@ create table {schema}.dead_group (
     primary key (fingerprint, queue, task)
 );
 
+-- Where each rule stands for each target: since when its condition disagrees with its state, and its last change.
+create table {schema}.alert (
+    rule text not null,
+    target text not null,
+    state text not null check (state in ('clear', 'firing')),
+    change_id bigint not null,
+    since timestamptz,
+    changed_at timestamptz,
+    -- JSON.
+    value text not null,
+    primary key (rule, target)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+create table {schema}.alert_change (
+    id bigint generated always as identity primary key,
+    rule text not null,
+    target text not null,
+    state text not null,
+    at timestamptz not null,
+    value text not null
+);
+
+create table {schema}.alert_delivery (
+    change_id bigint not null,
+    sink text not null,
+    state text not null check (state in ('due', 'sent', 'given_up')),
+    tries int not null,
+    next_at timestamptz not null,
+    last_error text,
+    primary key (change_id, sink)
+);
+create index alert_delivery_due on {schema}.alert_delivery (change_id) where state = 'due';
+
+create table {schema}.silence (
+    id bigint generated always as identity primary key,
+    rule text not null,
+    target text not null,
+    by text not null,
+    reason text not null,
+    at timestamptz not null,
+    until timestamptz not null
+);
+
 -- include: functions/note_act_2.sql
 -- include: functions/note_jobs_1.sql
 -- include: functions/append_audit_1.sql
@@ -115,6 +158,19 @@ create table {schema}.dead_group (
 -- include: functions/dead_marks_1.sql
 -- include: functions/mark_dead_1.sql
 -- include: functions/regress_dead_1.sql
+-- include: functions/alert_turn_1.sql
+-- include: functions/alerts_1.sql
+-- include: functions/watch_alert_1.sql
+-- include: functions/change_alert_1.sql
+-- include: functions/drop_alert_1.sql
+-- include: functions/delivery_row_1.sql
+-- include: functions/take_deliveries_1.sql
+-- include: functions/settle_delivery_1.sql
+-- include: functions/alert_changes_1.sql
+-- include: functions/deliveries_1.sql
+-- include: functions/silence_alert_1.sql
+-- include: functions/end_silence_1.sql
+-- include: functions/silences_1.sql
 
 -- What functions of the previous release call. What stands behind the first space is what it was done to.
 create or replace function {schema}.note_act_1(p_verb text, p_by text, p_reason text, p_jobs bigint, p_now timestamptz)

@@ -72,3 +72,46 @@ create table {prefix}_audit_seal (
     previous blob not null,
     at integer not null
 ) strict;
+
+-- Where each rule stands for each target: since when its condition disagrees with its state, and its last change.
+create table {prefix}_alert (
+    rule text not null,
+    target text not null,
+    state text not null check (state in ('clear', 'firing')),
+    change_id integer not null,
+    since integer,
+    changed_at integer,
+    value text not null,
+    primary key (rule, target)
+) strict, without rowid;
+
+create table {prefix}_alert_change (
+    id integer primary key autoincrement,
+    rule text not null,
+    target text not null,
+    state text not null,
+    at integer not null,
+    value text not null
+) strict;
+
+create table {prefix}_alert_delivery (
+    change_id integer not null,
+    sink text not null,
+    state text not null check (state in ('due', 'sent', 'given_up')),
+    tries integer not null,
+    next_at integer not null,
+    last_error text,
+    primary key (change_id, sink)
+) strict, without rowid;
+
+create index {prefix}_alert_delivery_due on {prefix}_alert_delivery (change_id) where state = 'due';
+
+create table {prefix}_silence (
+    id integer primary key autoincrement,
+    rule text not null,
+    target text not null,
+    by text not null,
+    reason text not null,
+    at integer not null,
+    until integer not null
+) strict;
