@@ -6,6 +6,7 @@ import click
 
 from duly.app import App
 from duly.client.settings import without_password
+from duly.client.signing import make_key
 from duly.core.errors import MigrationNeeded
 from duly.telemetry.events import Happening
 from duly.telemetry.hub import Hub
@@ -58,6 +59,8 @@ def migrate(context: click.Context, module: str | None, sql: bool, check: bool) 
             wanted=wanted,
         )
     applied = call(schema.migrate)
+    if applied:
+        call(make_key, opened.store, opened.settings)
     declared = _declare(opened) if module is not None else []
     document = {"version": wanted, "before": found, "applied": list(applied)}
 

@@ -9,15 +9,21 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Final
 
-from duly.core.signing import KeyRing
+from duly.core.signing import STORE_KIND, KeyRing
 
 if TYPE_CHECKING:
     from duly.client.client import Client
+    from duly.client.settings import Settings
+    from duly.stores.protocol import Store
 
-KIND: Final = "signing"
-"""Of the key in the store; each purpose derives its own from it."""
 AGAIN: Final = 5.0
 """Seconds between two looks for a key that is not known."""
+
+
+def make_key(store: Store, settings: Settings) -> None:
+    """Make the store's own key, if there is none and it will be needed; blocks. SQLite does it by itself."""
+    if settings.secret is None:
+        store.tokens.secret(STORE_KIND, secrets.token_bytes(32))
 
 
 class Signing:
@@ -53,5 +59,5 @@ class Signing:
 
     def _stored(self) -> list[bytes]:
         tokens = self._client.store.tokens
-        newest = tokens.secret(KIND, secrets.token_bytes(32))
-        return [newest.value, *(key.value for key in tokens.secrets(KIND) if key.id != newest.id)]
+        newest = tokens.secret(STORE_KIND, secrets.token_bytes(32))
+        return [newest.value, *(key.value for key in tokens.secrets(STORE_KIND) if key.id != newest.id)]

@@ -11,6 +11,8 @@ from hashlib import sha256
 from typing import Final
 
 KEY_ID_BYTES: Final = 4
+STORE_KIND: Final = "signing"
+"""Of the key that a store makes for itself; each purpose derives its own from it."""
 MAC_BYTES: Final = 16
 """Half of SHA-256, as short as HMAC may be cut."""
 
