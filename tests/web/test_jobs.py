@@ -1,5 +1,6 @@
 """Jobs over HTTP: asked for, looked at, followed, cancelled."""
 
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -208,3 +209,36 @@ def test_a_job_is_followed_to_its_end(place: Place) -> None:
     ]
     assert any('"state":"cancelled"' in line for line in lines)
     assert again.status_code == 204
+
+
+def test_whoever_asks_for_it_is_notified_of_the_end_once(place: Place) -> None:
+    client = place.client("enqueue")
+    body = RECEIPT | {"notify": {"url": "https://hooks.example/end"}}
+    key = {"Idempotency-Key": "receipt:7"}
+
+    nobody = client.post("/v1/jobs", json=body)
+    place.app.notifications(secrets=["whsec_" + b64encode(bytes(32)).decode()])
+    accepted = [client.post("/v1/jobs", json=body, headers=key) for _ in range(2)]
+    nowhere = client.post("/v1/jobs", json=RECEIPT | {"notify": {"url": "ftp://hooks.example"}})
+
+    assert (nobody.status_code, nowhere.status_code) == (422, 422)
+    assert [answer.status_code for answer in accepted] == [202, 202]
+    assert [job.task for job in place.app.inspect.jobs().jobs] == ["duly.notify", "send_receipt"]
+
+
+def test_a_job_carries_the_ids_of_its_request(place: Place) -> None:
+    client = place.client("enqueue")
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+    told = client.post(
+        "/v1/jobs", json=RECEIPT, headers={"X-Correlation-ID": "order-7", "traceparent": trace}
+    )
+    own = client.post(
+        "/v1/jobs", json=RECEIPT | {"correlation_id": "mine"}, headers={"X-Correlation-ID": "order-7"}
+    )
+
+    first, second = (place.app.inspect.job(int(answer.json()["job_id"])).job for answer in (told, own))
+    assert (first.correlation_id, second.correlation_id) == ("order-7", "mine")
+    assert first.trigger is not None
+    assert trace[3:35] in first.trigger
+    assert told.headers["X-Correlation-ID"] == "order-7"

@@ -31,7 +31,20 @@ from duly.core.names import check_name
 _FRESH: Final = 5.0
 """Seconds in which what workers have registered is not read again."""
 
-Span = Annotated[str, Meta(description='A duration such as "30s" or "2d", or ISO 8601 such as "P2D".')]
+Span = Annotated[
+    str,
+    Meta(
+        description='A duration such as "30s" or "2d", or ISO 8601 such as "P2D".',
+        # Only told: what is none is refused in words that say what to write.
+        extra_json_schema={"pattern": r"^([0-9]+(ms|[wdhms])|P[0-9]+D|PT[0-9]+[HMS])$"},
+    ),
+]
+QueueName = Annotated[
+    str, Meta(extra_json_schema={"minLength": 1, "maxLength": 100, "pattern": r"^[^\s,:\x00-\x1f]+$"})
+]
+Name = Annotated[
+    str, Meta(extra_json_schema={"minLength": 1, "maxLength": 200, "pattern": r"^[^\s,:\x00-\x1f]+$"})
+]
 
 
 class Asked(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -39,18 +52,18 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     task: Annotated[str, Meta(min_length=1, max_length=200)]
     args: dict[str, Any] = {}
-    queue: str | None = None
+    queue: QueueName | None = None
     delay: Span | None = None
     run_at: datetime | None = None
     expires: Span | None = None
     timeout: Span | None = None
     attempts: int | None = None
     priority: int | None = None
-    tenant: str | None = None
-    ordering_key: str | None = None
-    unique_key: str | None = None
-    tags: tuple[str, ...] | None = None
-    correlation_id: str | None = None
+    tenant: Name | None = None
+    ordering_key: Name | None = None
+    unique_key: Name | None = None
+    tags: tuple[QueueName, ...] | None = None
+    correlation_id: Name | None = None
 
 
 class Registered:

@@ -32,6 +32,12 @@ _REFUSED: Final = {
 _OF_BODIES: Final = {413: "The body is too long.", 415: "The body is no JSON."}
 _RETRY: Final = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 0}}}
 
+_EVENT: Final = {
+    "type": "object",
+    "description": "One event: `job` with the job as JSON in its data, or `end`.",
+    "properties": {name: {"type": "string"} for name in ("event", "data", "id")},
+}
+
 
 def routes(site: Site) -> list[BaseRoute]:
     """/openapi.json, which anybody may read: it says nothing of any job."""
@@ -149,14 +155,14 @@ def _header_parameters(op: Op[Any, Any]) -> list[dict[str, Any]]:
             "in": "header",
             "required": False,
             "description": what,
-            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+            "schema": {"type": "string"},
         }
         for name, what in op.headers.items()
     ]
 
 
 def _responses(op: Op[Any, Any], schemas: dict[Any, Any]) -> dict[str, Any]:
-    content = {"schema": {"type": "string"} if op.media != _JSON else schemas[op.answer]}
+    content = {"schema": _EVENT if op.media != _JSON else schemas[op.answer]}
     told: dict[str, Any] = {
         str(op.status): {"description": op.summary, "content": {op.media: content}},
     }

@@ -6,19 +6,19 @@ The routes and the OpenAPI document are both made of these. Knows no operation b
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from duly.core.errors import DulyError
 from duly.core.scopes import Verb
 from duly.web.auth import Caller
-from duly.web.problems import Refused, problem_for
+from duly.web.problems import Refused, problem, problem_for
 from duly.web.site import Site
 
 B = TypeVar("B")
@@ -26,8 +26,10 @@ Q = TypeVar("Q")
 S = TypeVar("S")
 
 Method = Literal["GET", "POST"]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 _JOB_ID: Final = re.compile(r"[1-9][0-9]{0,18}")
 _PLACE: Final = re.compile(r" - at `\$?(.*)`$")
 _ENCODER: Final = msgspec.json.Encoder()
@@ -86,8 +88,30 @@ class Op(Struct, Generic[B, Q], frozen=True):
     media: str = "application/json"
 
 
-def route(site: Site, op: Op[Any, Any], prefix: str = "") -> Route:
-    """The route of an operation."""
+def routes_of(site: Site, ops: Iterable[Op[Any, Any]]) -> list[BaseRoute]:
+    """One route per path, in the order of the operations; other methods of it are refused with those that there are."""
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for op in ops:
+        by_path.setdefault(op.path, {})[op.method] = endpoint_of(site, op)
+    return [Route(path, _dispatch(methods), methods=_METHODS) for path, methods in by_path.items()]
+
+
+def _dispatch(methods: Mapping[str, Endpoint]) -> Endpoint:
+    allowed = ", ".join(f"{name}, HEAD" if name == "GET" else name for name in sorted(methods))
+
+    async def endpoint(request: Request) -> Response:
+        found = methods.get("GET" if request.method == "HEAD" else request.method)
+        if found is None:
+            return problem(
+                405, "This address takes other methods", f"it takes {allowed}", headers={"Allow": allowed}
+            )
+        return await found(request)
+
+    return endpoint
+
+
+def endpoint_of(site: Site, op: Op[Any, Any]) -> Endpoint:
+    """From a request to its answer."""
     decoder = None if op.body is None else msgspec.json.Decoder(op.body)
 
     async def endpoint(request: Request) -> Response:
@@ -98,9 +122,8 @@ def route(site: Site, op: Op[Any, Any], prefix: str = "") -> Route:
             query = read_query(request, op.query)
             body = None
             if decoder is not None:
-                body = await _body(
-                    request, decoder, op, site.largest_batch if op.batch else site.largest_body
-                )
+                largest = site.largest_batch if op.batch else site.largest_body
+                body = await _body(request, decoder, op, largest)
             response = await op.handle(Call(site, request, caller, body, query))
         except Refused as refused:
             response = refused.answer()
@@ -112,7 +135,7 @@ def route(site: Site, op: Op[Any, Any], prefix: str = "") -> Route:
         response.headers.update(headers)
         return response
 
-    return Route(prefix + op.path, endpoint, methods=[op.method], name=op.name)
+    return endpoint
 
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -131,8 +154,12 @@ def read_number(text: str, name: str = "id") -> int:
 
 def read_query(request: Request, kind: type[S]) -> S:
     """The query string as a struct. Refused, 400, with the parameter that does not fit."""
+    given = request.query_params.multi_items()
+    named = dict(given)
+    if len(named) < len(given):
+        raise Refused(400, "A parameter of the query is there twice", "give each one once")
     try:
-        return msgspec.convert(dict(request.query_params), kind, strict=False)
+        return msgspec.convert(named, kind, strict=False)
     except msgspec.ValidationError as error:
         raise Refused(400, "A parameter of the query does not fit", _said(error)) from None
 

@@ -11,12 +11,14 @@ from typing import Any, Final
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount
 
 from duly.app import App
 from duly.core.errors import DulyError, UsageError
+from duly.integrations.asgi import Correlation
 from duly.web import tickets
 from duly.web.problems import Refused, problem, problem_for
 from duly.web.site import Site, WebOptions
@@ -50,7 +52,12 @@ def build(app: App, options: WebOptions | None = None, *, prefix: str = "/") -> 
         finally:
             await run_in_threadpool(site.close)
 
-    made = Starlette(routes=routes, exception_handlers=_HANDLERS, lifespan=lifespan)
+    made = Starlette(
+        routes=routes,
+        exception_handlers=_HANDLERS,
+        lifespan=lifespan,
+        middleware=[Middleware(Correlation)],
+    )
     made.state.site = site
     # /v1/jobs/ is no other name of /v1/jobs: a redirected POST loses its body in many clients.
     made.router.redirect_slashes = False

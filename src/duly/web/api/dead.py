@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
+from duly.client.asked import Name, QueueName
 from duly.core.errors import UsageError
 from duly.core.filters import Filter
 from duly.web.api.jobs import unseen
@@ -28,10 +29,10 @@ Ids = Annotated[tuple[Id, ...], Meta(min_length=1, max_length=_MOST_IDS)]
 
 
 class DeadQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    queue: str | None = None
-    task: str | None = None
-    tenant: str | None = None
-    tag: str | None = None
+    queue: QueueName | None = None
+    task: Name | None = None
+    tenant: Name | None = None
+    tag: QueueName | None = None
     fingerprint: str | None = None
 
 

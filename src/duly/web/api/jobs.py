@@ -11,15 +11,16 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from duly.client.asked import Asked, read_span
+from duly.client.asked import Asked, Name, QueueName, Span, read_span
 from duly.client.intake import Answer, Ask, Outcome
+from duly.client.notices import Notices
 from duly.client.ticketing import ticket_for
 from duly.core.errors import DulyError, NotFound, PayloadError
 from duly.core.filters import Filter, parse_moment
 from duly.core.job import NewJob, Stored
 from duly.core.lifecycle import State
 from duly.core.operating import AnswerAsk, KeptReply
-from duly.core.trace import read_traceparent, trigger_with
+from duly.core.trace import trigger_with
 from duly.telemetry.context import correlation, traceparent
 from duly.web.events import changed_job, etag, follow_job
 from duly.web.operation import Call, Nothing, Op, answer, read_number
@@ -27,6 +28,7 @@ from duly.web.problems import Refused, problem
 from duly.web.shapes import (
     BatchAnswer,
     EnqueuedAnswer,
+    Id,
     JobAnswer,
     JobDetailAnswer,
     JobPageAnswer,
@@ -55,23 +57,37 @@ class Batch(Struct, frozen=True, forbid_unknown_fields=True):
     jobs: Annotated[tuple[Asked, ...], Meta(min_length=1, max_length=MOST_IN_BATCH)]
 
 
+class Notify(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whom to tell when the job has ended."""
+
+    url: Annotated[
+        str, Meta(max_length=500, description="Gets a signed Standard Webhook; no private address.")
+    ]
+
+
+class JobRequest(Asked, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One job to be, and whom to tell of its end."""
+
+    notify: Notify | None = None
+
+
 class JobQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    wait: str | None = None
+    wait: Span | None = None
     """Answer when the job has changed since If-None-Match, or after so long: "20s", at most a minute."""
 
 
 class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    queue: str | None = None
-    task: str | None = None
-    tenant: str | None = None
-    state: State | None = None
-    tag: str | None = None
-    correlation: str | None = None
+    queue: QueueName | None = None
+    task: Name | None = None
+    tenant: Name | None = None
+    state: State | msgspec.UnsetType = msgspec.UNSET
+    tag: QueueName | None = None
+    correlation: Name | None = None
     fingerprint: str | None = None
     since: str | None = None
     until: str | None = None
     where: str | None = None
-    before: str | None = None
+    before: Id | None = None
     limit: Page = 50
 
 
@@ -81,8 +97,9 @@ class Act(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Reason = ""
 
 
-async def enqueue(call: Call[Asked, Nothing]) -> Response:
+async def enqueue(call: Call[JobRequest, Nothing]) -> Response:
     """202 once it is stored, and never before."""
+    notices = _notices(call)
     jobs = await _jobs(call, [call.body])
     status, ticket = call.url("/v1/jobs/"), await _ticket_maker(call)
 
@@ -90,7 +107,12 @@ async def enqueue(call: Call[Asked, Nothing]) -> Response:
         return Answer(202, msgspec.json.encode(_told(stored[0], jobs[0].queue, status, ticket)))
 
     outcome = await call.site.intake.store(Ask(jobs, reply, _key(call, call.body)))
-    return _accepted(outcome, call)
+    response = _accepted(outcome, call)
+    if notices is not None and call.body.notify is not None and response.status_code == 202:
+        # Once for each ticket and URL: a request that is repeated asks for nothing new.
+        held = msgspec.json.decode(response.body, type=_Told).ticket
+        await notices.aenqueue(held, call.body.notify.url)
+    return response
 
 
 async def enqueue_batch(call: Call[Batch, Nothing]) -> Response:
@@ -115,7 +137,7 @@ async def list_jobs(call: Call[None, JobsQuery]) -> Response:
         queue=query.queue,
         task=query.task,
         tenant=query.tenant,
-        state=query.state,
+        state=None if query.state is msgspec.UNSET else query.state,
         tag=query.tag,
         correlation=query.correlation,
         fingerprint=query.fingerprint,
@@ -132,7 +154,7 @@ async def list_jobs(call: Call[None, JobsQuery]) -> Response:
 
 async def get_job(call: Call[None, JobQuery]) -> Response:
     """Where it stands; with `wait` as soon as that has changed."""
-    number = call.number()
+    number, wait = call.number(), read_span(call.query.wait, "wait")
     detail = None
     try:
         detail = await call.site.inspect.ajob(number)
@@ -142,7 +164,7 @@ async def get_job(call: Call[None, JobQuery]) -> Response:
         raise unseen(number)
     known = call.request.headers.get("if-none-match", "").strip().removeprefix("W/").strip('"')
     if known and known == etag(detail.job):
-        if not await _changes(call, known):
+        if wait is None or not await changed_job(call.site, number, known, min(wait, LONGEST_WAIT)):
             return Response(status_code=304, headers={"ETag": f'"{known}"'})
         detail = await call.site.inspect.ajob(number)
     return answer(detail_answer(detail.job, detail.attempts), headers={"ETag": f'"{etag(detail.job)}"'})
@@ -189,10 +211,12 @@ def unseen(number: int) -> Refused:
     )
 
 
-async def _jobs(call: Call[Asked, Nothing] | Call[Batch, Nothing], asked: Sequence[Asked]) -> list[NewJob]:
+async def _jobs(
+    call: Call[JobRequest, Nothing] | Call[Batch, Nothing], asked: Sequence[Asked]
+) -> list[NewJob]:
     """Checked one by one; the first that is wrong refuses all, with its position where there are several."""
     asking = call.site.asking
-    trace = read_traceparent(call.request.headers.get("traceparent")) or traceparent.get()
+    trace = traceparent.get()
     trigger = None if trace is None else trigger_with(trace)
     made: list[NewJob] = []
     for position, one in enumerate(asked):
@@ -232,7 +256,7 @@ def _told(stored: Stored, queue: str, status: str, ticket: _Tickets) -> Enqueued
     )
 
 
-def _key(call: Call[Asked, Nothing] | Call[Batch, Nothing], body: Struct) -> AnswerAsk | None:
+def _key(call: Call[JobRequest, Nothing] | Call[Batch, Nothing], body: Struct) -> AnswerAsk | None:
     """What the request's Idempotency-Key stands for. Refused, 400, for one that cannot be kept."""
     text = call.request.headers.get("idempotency-key")
     if text is None:
@@ -258,7 +282,7 @@ def _key(call: Call[Asked, Nothing] | Call[Batch, Nothing], body: Struct) -> Ans
     )
 
 
-def _accepted(outcome: Outcome, call: Call[Asked, Nothing] | Call[Batch, Nothing]) -> Response:
+def _accepted(outcome: Outcome, call: Call[JobRequest, Nothing] | Call[Batch, Nothing]) -> Response:
     headers = {"Retry-After": RETRY_AFTER}
     if isinstance(outcome, KeptReply):
         asked = _key(call, call.body)
@@ -279,21 +303,29 @@ def _accepted(outcome: Outcome, call: Call[Asked, Nothing] | Call[Batch, Nothing
         status, body = outcome.status, outcome.body
     else:
         status, body = outcome
-    if isinstance(call.body, Asked):
-        headers["Location"] = msgspec.json.decode(body, type=_Location).status_url
+    if isinstance(call.body, JobRequest):
+        headers["Location"] = msgspec.json.decode(body, type=_Told).status_url
     return Response(body, status, headers, "application/json")
 
 
-class _Location(Struct, frozen=True):
+class _Told(Struct, frozen=True):
     status_url: str
+    ticket: str = ""
 
 
-async def _changes(call: Call[None, JobQuery], known: str) -> bool:
-    """Whether it changes within the time that the caller waits."""
-    wait = read_span(call.query.wait, "wait")
-    if wait is None:
-        return False
-    return await changed_job(call.site, call.number(), known, min(wait, LONGEST_WAIT))
+def _notices(call: Call[JobRequest, Nothing]) -> Notices | None:
+    """Who tells of the end, if somebody shall. Refused, 422, where nobody does or the URL cannot be told at."""
+    if call.body.notify is None:
+        return None
+    notices = call.site.app.notices
+    if notices is None:
+        raise Refused(
+            422,
+            "Nobody is notified here",
+            "leave notify out; its App declares who tells with jobs.notifications(secrets=['env:NAME'])",
+        )
+    notices.check(call.body.notify.url)
+    return notices
 
 
 async def _moment(call: Call[None, JobsQuery], text: str | None, what: str) -> datetime | None:
@@ -323,7 +355,7 @@ OPERATIONS: Final[tuple[Op[Any, Any], ...]] = (
         enqueue,
         "enqueue",
         answer=EnqueuedAnswer,
-        body=Asked,
+        body=JobRequest,
         status=202,
         headers=_KEY_HEADER,
         also={

@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.routing import BaseRoute
 
 from duly.web.api import dead, jobs, operations, queues, workers
-from duly.web.operation import Op, route
+from duly.web.operation import Op, routes_of
 from duly.web.site import Site
 
 OPERATIONS: Final[tuple[Op[Any, Any], ...]] = (
@@ -20,4 +20,4 @@ OPERATIONS: Final[tuple[Op[Any, Any], ...]] = (
 
 
 def routes(site: Site) -> list[BaseRoute]:
-    return [route(site, op) for op in OPERATIONS]
+    return routes_of(site, OPERATIONS)

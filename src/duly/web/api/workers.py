@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from duly.client.asked import Span, read_span
+from duly.client.asked import Name, QueueName, Span, read_span
 from duly.client.outside import MOST_CLAIMED, Ending, Held, Reserved, completed, failed, read_lease
 from duly.core.defaults import MAX_RESULT, POLL, POLL_SQLITE
 from duly.core.durations import format_size
@@ -29,7 +29,7 @@ TokenText = Annotated[str, Meta(max_length=200)]
 
 
 class Claiming(Struct, frozen=True, forbid_unknown_fields=True):
-    queues: Annotated[tuple[str, ...], Meta(min_length=1, max_length=100)]
+    queues: Annotated[tuple[QueueName, ...], Meta(min_length=1, max_length=100)]
     """In the order to be asked."""
     limit: Annotated[int, Meta(ge=1, le=MOST_CLAIMED)] = 1
     lease: Span = "60s"
@@ -38,7 +38,7 @@ class Claiming(Struct, frozen=True, forbid_unknown_fields=True):
     """Wait so long for work, at most 30s."""
     worker: Annotated[str, Meta(max_length=100)] = ""
     """A name of your own, by which `extend` finds all that you hold."""
-    tasks: Annotated[tuple[str, ...], Meta(min_length=1, max_length=1000)] | None = None
+    tasks: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=1000)] | None = None
     """Those that you can run; left out: all that are known. Other jobs are left to others."""
 
 
@@ -125,6 +125,8 @@ async def claim(call: Call[Claiming, Nothing]) -> Response:
     body, site = call.body, call.site
     for name in dict.fromkeys(body.queues):
         call.caller.check("work", check_name("queue", name))
+    for name in body.tasks or ():
+        check_name("task", name)
     lease = read_lease(read_span(body.lease, "lease", positive=True) or _LEASE)
     wait = min(read_span(body.wait, "wait") or timedelta(0), LONGEST_WAIT)
     acall, outside = site.app.client.acall, site.outside
@@ -204,9 +206,12 @@ async def extend(call: Call[Extending, Nothing]) -> Response:
 
 async def _end(call: Call[Any, Nothing], tokens: list[str], endings: list[Ending]) -> Response:
     acall, outside = call.site.app.client.acall, call.site.outside
-    if len(set(tokens)) < len(tokens):
-        raise UsageError("a token is there twice; an attempt ends once")
-    held = await acall(outside.held, tokens)
+    # An attempt ends once: of two words about it the first one counts.
+    first = {token: position for position, token in reversed([*enumerate(tokens)])}
+    held = [
+        one if first[token] == position else None
+        for position, (token, one) in enumerate(zip(tokens, await acall(outside.held, tokens), strict=True))
+    ]
     _check(call, held)
     live = [(one, ending) for one, ending in zip(held, endings, strict=True) if one is not None]
     done = iter(await acall(outside.end, [one for one, _ in live], [ending for _, ending in live]))
