@@ -47,6 +47,12 @@ class Place:
     def leak_hold(self, limit: str, id: object) -> None:
         raise NotImplementedError
 
+    def rewrite_entry(self, id: int, reason: str) -> None:
+        raise NotImplementedError
+
+    def remove_entry(self, id: int) -> None:
+        raise NotImplementedError
+
 
 class Answer(msgspec.Struct, frozen=True):
     """What one command printed and how it ended."""

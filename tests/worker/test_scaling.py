@@ -15,14 +15,14 @@ from duly.testing.conformance.bench import Bench
 from duly.worker.options import WorkerOptions, read_processes
 from duly.worker.scaling import Scaler
 from duly.worker.supervisor import run
-from tests.cli.conftest import Place
+from tests.conformance.places import SQLitePlace
 
 QUEUES = ("mail",)
 
 
 @pytest.fixture
 def bench(sqlite_path: Path) -> Iterator[Bench]:
-    bench = Bench(Place(sqlite_path))
+    bench = Bench(SQLitePlace(sqlite_path, "truncate"))
     yield bench
     bench.close()
 

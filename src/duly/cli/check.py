@@ -21,17 +21,27 @@ SETTINGS = (Column("SETTING"), Column("VALUE"), Column("FROM", wide=True))
 @click.command(short_help="Find what is wrong, and how to put it right.")
 @common
 @click.argument("module", required=False, metavar="[APP]")
+@click.option(
+    "--alerts", is_flag=True, help="Look at the alert rules now instead, and tell the sinks: for cron."
+)
 @click.pass_context
-def check(context: click.Context, module: str | None) -> None:
+def check(context: click.Context, module: str | None, alerts: bool) -> None:
     """Look for what is wrong: declarations, settings, the store, jobs nobody can run, letters about to be deleted.
 
     Each finding says what to do. Then every setting with its value and where it comes from. Exit 1 if there is any
     error. Without an App only the settings and the store are looked at.
 
+    With --alerts it looks at the alert rules once, as workers and servers do every fifteen seconds, and sends what is
+    to be sent; a rule whose condition has to last fires in a later run. Exit 1 when a sink does not take something.
+
     \b
       duly check shop.background
+      * * * * *  duly check --alerts > /dev/null
     """
     session = session_of(context)
+    if alerts:
+        _watch(session, module)
+        return
     found = _look(session, module)
     errors = sum(finding.level == "error" for finding in found.findings)
     document: Json = {
@@ -50,6 +60,31 @@ def check(context: click.Context, module: str | None) -> None:
     session.out.answer(document, lines, (plain(finding) for finding in found.findings))
     if errors:
         raise Failed(f"{counted(errors, 'error')} found")
+
+
+def _watch(session: Session, module: str | None) -> None:
+    """One round over the alert rules."""
+    from duly.alerts.watch import AlertWatch
+
+    named = module is not None or session.has_reference()
+    app = session.app(module) if named else session.data()
+    if named:
+        app.load()
+    done = app.client.call(lambda: AlertWatch(app.client).round(always=True))
+    verdict, sent = done.verdict, done.sent
+    holds = () if verdict is None else verdict.holds
+
+    def lines() -> Iterator[str]:
+        for finding in holds:
+            yield f"{finding.rule} {finding.target}: {finding.text}"
+        if not holds and not session.quiet:
+            yield "nothing holds of what alerts look at"
+        if not session.quiet:
+            yield f"{counted(sent.sent, 'notification')} sent"
+
+    session.out.answer(plain(done), lines, (plain(finding) for finding in holds))
+    if sent.failed:
+        raise Failed(f"not taken: {'; '.join(sent.failed)}")
 
 
 def _look(session: Session, module: str | None) -> Check:

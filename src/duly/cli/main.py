@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "why": "why",
     "jobs": "jobs",
     "job": "job",
+    "trace": "trace",
     "cancel": "cancel",
     "pause": "pause",
     "resume": "pause",
@@ -40,6 +41,7 @@ COMMANDS: Final = {
     "operations": "operations",
     "workers": "workers",
     "schedules": "schedules",
+    "alerts": "alerts",
     "plan": "plan",
     "bench": "bench",
 }

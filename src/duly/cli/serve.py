@@ -114,8 +114,11 @@ def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, st
     try:
         import uvicorn
 
+        from duly.alerts.watch import AlertWatch
+        from duly.telemetry.hub import Hub
         from duly.web.server import build
         from duly.web.site import WebOptions
+        from duly.worker.duties import Duties
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is not installed: pip install 'duly[web]'") from error
     settings = app.settings
@@ -143,7 +146,14 @@ def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, st
         timeout_graceful_shutdown=10,
     )
     server = uvicorn.Server(config)
-    server.run()
+    hub = Hub()
+    hub.listen(app.client.tell)
+    alerts = Duties([AlertWatch(app.client)], hub)
+    alerts.start()
+    try:
+        server.run()
+    finally:
+        alerts.stop()
     if not server.started:
         sys.exit(1)
 

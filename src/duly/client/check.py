@@ -107,6 +107,13 @@ def _declarations(client: Client, load: Callable[[], None]) -> Iterator[Finding]
             "note",
             f"nobody owns {', '.join(unowned)}; say whom dead letters concern: jobs.queue(…, owner='…')",
         )
+    unwatched = registry.unwatched(watched=bool(settings.alerts))
+    if unwatched:
+        yield Finding(
+            "warning",
+            f"nobody owns {', '.join(unwatched)}, and no alert goes anywhere but into a worker's log; "
+            "jobs.queue(…, owner='…', alert='…'), or DULY_ALERTS for all",
+        )
 
 
 def _of_task(task: Task[..., Any], folder: Path | None) -> Iterator[Finding]:

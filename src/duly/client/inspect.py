@@ -15,14 +15,15 @@ from msgspec.structs import replace
 
 from duly.client import schedule_acts, selection
 from duly.client import why as reasons
+from duly.client.alert_reads import AlertReads
 from duly.client.budget import StoreRoom, room_of
-from duly.client.control_reads import ControlReads
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import whole_number
 from duly.client.provider import OWN
 from duly.client.registry import nearest
 from duly.client.scale import Scale, scale_of
 from duly.client.settings import without_password
+from duly.client.trace_reads import TraceReads
 from duly.client.twins import blocking, twin
 from duly.core.bounds import Pressure, pressure_text
 from duly.core.control import queue_limit
@@ -112,7 +113,7 @@ class JobPage(msgspec.Struct, frozen=True):
     """Set when the time for one look was over: older jobs may match, too."""
 
 
-class Inspect(ControlReads):
+class Inspect(AlertReads, TraceReads):
     """`App.inspect`. Every method blocks for a round trip or few; each has an `a` twin."""
 
     @blocking

@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from duly.client import schedule_acts, selection
+from duly.client.alert_acts import AlertActs
 from duly.client.authorship import reason_given as _reason
-from duly.client.control_acts import ControlActs
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import aware, urgency, whole_number
 from duly.client.provider import OWN
@@ -50,7 +50,7 @@ class Act(msgspec.Struct, frozen=True):
     dry_run: bool = False
 
 
-class Operate(ControlActs):
+class Operate(AlertActs):
     """`App.operate`. Every verb names its author: DULY_ACTOR, else user@host. Blocks; each has an `a` twin."""
 
     @blocking

@@ -17,6 +17,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Final
 
+from duly.alerts.watch import sinks_of
 from duly.client import logs
 from duly.client.settings import without_password
 from duly.core.errors import DulyError, MigrationNeeded, UsageError
@@ -75,6 +76,8 @@ class Child:
         try:
             app = self._app()
             made = plan(self._work.options, app.settings, app.queues, quarantine=self._work.quarantine)
+            # A sink that cannot be read is told before anything starts.
+            sinks_of(app.client)
             self._log(app)
             lifespan = Lifespan(app.lifespan_functions)
             asyncio.set_event_loop(self._loop)

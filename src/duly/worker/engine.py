@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
+from duly.alerts.watch import AlertWatch
 from duly.client.settings import resolve
 from duly.core.job import Incarnation
 from duly.stores.faults import Transient
 from duly.stores.protocol import Listener
-from duly.telemetry.events import HandlerSaid
+from duly.telemetry.events import HandlerSaid, QueuesUnwatched
 from duly.telemetry.hub import Hub
 from duly.worker.attempt import Attempt, must_be_read
 from duly.worker.batches import Batches
@@ -113,6 +114,8 @@ class Engine:
         self.duties = Duties(self._duties(app, hub), hub)
         # On a thread of its own: a tick's source is a user's code and may take its time.
         self.schedules = Duties(self._scheduling(app, hub), hub)
+        # And this one waits for other people's servers.
+        self.alerts = Duties(self._alerting(app), hub)
         self.watch = Watch(plan, self.floor, self.groups, self.payloads, self.crew, hub)
         self.loop_thread = 0
         self._listener: Listener | None = None
@@ -133,11 +136,13 @@ class Engine:
         self.pump.start()
         self.duties.start()
         self.schedules.start()
+        self.alerts.start()
         self.watch.start(loop_thread)
 
     def finish(self) -> None:
         """After a shutdown: end our threads. Blocks for seconds at most; does not retire the incarnation."""
         self.watch.stop()
+        self.alerts.stop()
         self.schedules.stop()
         self.duties.stop()
         with suppress(Transient):
@@ -173,7 +178,7 @@ class Engine:
         self.floor.on_follow = self._follow
         self.watch.parts = {
             "pump": self.pump, "event loop slots": self.loops, "threads": self.threads, "isolated slots": self.isolated,
-            "duties": self.duties, "schedules": self.schedules, "payload reader": self.payloads,
+            "duties": self.duties, "schedules": self.schedules, "alerts": self.alerts, "payload reader": self.payloads,
         }  # fmt: skip
         self.watch.hooks = [
             self._step_shutdown,
@@ -289,6 +294,11 @@ class Engine:
         client = app.client
         return [Schedules(self.store, client.registry.schedules, hub, pressing=client.pressing)]
 
+    def _alerting(self, app: AppLike) -> list[Duty]:
+        if self.plan.quarantine or not self.store.capabilities.shared_by_processes:
+            return []
+        return [AlertWatch(app.client, stopping=lambda: self.shutdown.stage is not Stage.working)]
+
     def _loop_turns(self) -> bool:
         return self.floor.clock() - self._board.pulse().ticked_at < _STANDS_STILL
 
@@ -299,6 +309,9 @@ class Engine:
             name = getattr(around, "__name__", repr(around))
             text = f"is async and does not surround `def` handlers ({', '.join(sorted(set(plain))[:5])})"
             hub.emit(HandlerSaid(f"@around {name}", text))
+        unwatched = app.client.registry.unwatched(watched=bool(app.settings.alerts))
+        if unwatched and not self.plan.quarantine:
+            hub.emit(QueuesUnwatched(unwatched))
 
     def _soon(self, duty: str) -> None:
         self.duties.soon(duty)
