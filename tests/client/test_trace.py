@@ -67,6 +67,29 @@ def test_children_stand_below_the_job_whose_handler_enqueued_them(both: App, clo
     assert (found.unfinished, found.more) == (2, False)
 
 
+def test_a_run_began_before_what_it_enqueued_however_late_its_end_was_heard_of(
+    both: App, clock: FakeClock
+) -> None:
+    @both.task
+    def photo() -> None: ...
+
+    hands = Hands(both.store, "photo")
+    token = context.traceparent.set(TRACE)
+    root = photo.enqueue()
+    context.traceparent.reset(token)
+    (claimed,) = hands.claim()
+    clock.advance("1s")
+    within = current.set(inside(hands, claimed))
+    photo.enqueue()
+    current.reset(within)
+    clock.advance("1m")
+    hands.complete(claimed)
+
+    texts = [moment.text for moment in both.inspect.trace(root.id).moments]
+
+    assert texts == ["enqueued on default", "run 1 started", f"enqueued on default by job {root.id}", "completed"]
+
+
 def test_every_run_of_a_job_is_told_and_when_the_next_is_due(both: App, clock: FakeClock) -> None:
     @both.task
     def send() -> None: ...

@@ -60,3 +60,13 @@ def test_the_life_cycle_page_is_generated_from_the_transition_table() -> None:
     )
 
     assert done.returncode == 0, done.stdout
+
+
+def test_the_table_of_metrics_is_made_from_the_code() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "metrics_table.py"), "--check"],
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 0, done.stdout

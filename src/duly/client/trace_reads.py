@@ -85,8 +85,10 @@ class TraceReads(ControlReads):
                 name=correlation,
             )
         jobs = tuple(self._traced(records))
+        first = _first_words(jobs)
         moments = sorted(
-            (moment for traced in jobs for moment in _moments(traced)), key=lambda moment: moment.at
+            (moment for traced in jobs for moment in _moments(traced, first.get(traced.job.id))),
+            key=lambda moment: moment.at,
         )
         return Trace(correlation, jobs, tuple(moments), more)
 
@@ -134,7 +136,16 @@ class TraceReads(ControlReads):
     atrace = twin(trace)
 
 
-def _moments(traced: TracedJob) -> Iterable[Moment]:
+def _first_words(jobs: Iterable[TracedJob]) -> dict[JobId, list[datetime]]:
+    """When each job enqueued others."""
+    found: dict[JobId, list[datetime]] = {}
+    for traced in jobs:
+        if traced.parent is not None:
+            found.setdefault(traced.parent, []).append(traced.job.enqueued_at)
+    return found
+
+
+def _moments(traced: TracedJob, enqueues: list[datetime] | None) -> Iterable[Moment]:
     job, depth = traced.job, traced.depth
     by = "" if traced.parent is None else f" by job {traced.parent}"
     yield Moment(job.enqueued_at, job.id, "enqueued", f"enqueued on {job.queue}{by}", depth)
@@ -144,11 +155,20 @@ def _moments(traced: TracedJob) -> Iterable[Moment]:
         yield Moment(attempt.ended_at, job.id, "ended", _ended(attempt), depth)
     told = any(attempt.run == job.run for attempt in traced.attempts)
     if job.started_at is not None and not told and job.state in FINAL | {State.running}:
-        yield Moment(job.started_at, job.id, "started", f"run {job.run} started", depth)
+        yield Moment(
+            _begun(traced, job.started_at, enqueues), job.id, "started", f"run {job.run} started", depth
+        )
     if job.finished_at is not None and not (told and _same_end(traced)):
         yield Moment(job.finished_at, job.id, "ended", _final(job), depth)
     if job.state is State.scheduled and job.run_at is not None:
         yield Moment(job.run_at, job.id, "due", "due", depth)
+
+
+def _begun(traced: TracedJob, started: datetime, enqueues: list[datetime] | None) -> datetime:
+    """When the last run began: before what it enqueued. A store knows it only from the moment at which it heard of the
+    end, which may be later than the end."""
+    before = max((attempt.ended_at for attempt in traced.attempts), default=traced.job.enqueued_at)
+    return min([started, *(at for at in enqueues or () if at > before)])
 
 
 def _same_end(traced: TracedJob) -> bool:
