@@ -35,6 +35,8 @@ class Receiver:
     answers: list[int] = field(default_factory=list)
     """Statuses for the next requests; 200 when there are none left."""
     location: str = ""
+    hold: threading.Event | None = None
+    """Requests are not answered before it is set."""
 
     def ids(self) -> list[str]:
         return [request.headers.get("webhook-id", "") for request in self.requests]
@@ -49,6 +51,8 @@ def receiver() -> Iterator[Receiver]:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             headers = {name.lower(): value for name, value in self.headers.items()}
             kept.requests.append(Request(self.path, headers, body))
+            if kept.hold is not None:
+                kept.hold.wait(60)
             self.send_response(kept.answers.pop(0) if kept.answers else 200)
             if kept.location:
                 self.send_header("Location", kept.location)
