@@ -20,7 +20,6 @@ from msgspec import Struct
 from duly.client.client import Client
 from duly.client.enqueued import Enqueued
 from duly.client.job import Job
-from duly.client.outgoing import NotDelivered, Refused, check_url, post
 from duly.client.queue import Queue
 from duly.client.ticketing import TicketReader, clock_of
 from duly.core.defaults import QUEUE
@@ -119,6 +118,9 @@ class Notices:
                 raise UsageError(
                     "no message is sent to URLs here; write jobs.notifications(secrets=['env:NAME'])"
                 )
+            # What speaks TLS is loaded by who needs it.
+            from duly.client.outgoing import check_url
+
             return check_url(to, private=self._private)
         if channel not in self.channels:
             raise UsageError(
@@ -173,6 +175,8 @@ class Notices:
         return min(max(age / 10, SOONEST), longest)
 
     async def _send(self, job: Job, status: TicketStatus, url: str) -> str:
+        from duly.client.outgoing import NotDelivered, Refused, post
+
         at = status.finished_at or status.asked_at
         told = {"type": f"job.{status.state}", "timestamp": at, "data": status}
         body = msgspec.json.encode(told)
@@ -184,9 +188,7 @@ class Notices:
         }
         try:
             receipt = await asyncio.to_thread(post, url, body, headers, private=self._private)
-        except Refused as error:
-            raise Dead(str(error)) from None
-        except UsageError as error:
+        except (Refused, UsageError) as error:
             raise Dead(str(error)) from None
         except NotDelivered as error:
             raise Retry(reason=str(error)) from None
