@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import sys
 from pathlib import Path
 
@@ -150,6 +151,9 @@ def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, st
     hub.listen(app.client.tell)
     alerts = Duties([AlertWatch(app.client)], hub)
     alerts.start()
+    # Once it has ended in order, it sends itself the signal again: to whoever had it before.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
     try:
         server.run()
     finally:

@@ -34,6 +34,7 @@ class Limits:
         self, rate: str | None = DEFAULT, *, clock: Callable[[], float] = time.monotonic, kept: int = _KEPT
     ) -> None:
         self.pace: Pace | None = None if rate is None else parse_pace(rate, "rate")
+        self._policy = "" if self.pace is None else _policy(self.pace)
         self._clock = clock
         self._kept = kept
         self._due: dict[Hashable, float] = {}
@@ -70,11 +71,8 @@ class Limits:
         )
 
     def _headers(self, standing: Standing) -> dict[str, str]:
-        pace = self.pace
-        assert pace is not None  # noqa: S101  asked by `check`
-        window = max(1, math.ceil(pace.burst * pace.interval))
         return {
-            "RateLimit-Policy": f'"token";q={pace.burst};w={window}',
+            "RateLimit-Policy": self._policy,
             "RateLimit": f'"token";r={standing.left};t={math.ceil(standing.wait)}',
         }
 
@@ -83,3 +81,8 @@ class Limits:
         self._due = {key: due for key, due in self._due.items() if due > now}
         while len(self._due) >= self._kept:
             self._due.pop(next(iter(self._due)))
+
+
+def _policy(pace: Pace) -> str:
+    window = max(1, math.ceil(pace.burst * pace.interval))
+    return f'"token";q={pace.burst};w={window}'

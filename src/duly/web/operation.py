@@ -28,7 +28,7 @@ S = TypeVar("S")
 Method = Literal["GET", "POST"]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+_HARDENED: Final = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 _JOB_ID: Final = re.compile(r"[1-9][0-9]{0,18}")
 _PLACE: Final = re.compile(r" - at `\$?(.*)`$")
@@ -131,8 +131,11 @@ def endpoint_of(site: Site, op: Op[Any, Any]) -> Endpoint:
             response = problem_for(error)
         except ClientDisconnect:
             response = Response(status_code=400)
-        response.headers.update(HEADERS)
-        response.headers.update(headers)
+        response.raw_headers += _HARDENED
+        if headers:
+            response.raw_headers += [
+                (name.lower().encode(), value.encode()) for name, value in headers.items()
+            ]
         return response
 
     return endpoint
@@ -154,6 +157,8 @@ def read_number(text: str, name: str = "id") -> int:
 
 def read_query(request: Request, kind: type[S]) -> S:
     """The query string as a struct. Refused, 400, with the parameter that does not fit."""
+    if not request.scope["query_string"] and kind is Nothing:
+        return kind()
     given = request.query_params.multi_items()
     named = dict(given)
     if len(named) < len(given):

@@ -101,7 +101,8 @@ async def enqueue(call: Call[JobRequest, Nothing]) -> Response:
     """202 once it is stored, and never before."""
     notices = _notices(call)
     jobs = await _jobs(call, [call.body])
-    status, ticket = call.url("/v1/jobs/"), await _ticket_maker(call)
+    root = call.url("")
+    status, ticket = f"{root}/v1/jobs/", await _ticket_maker(call, root)
 
     def reply(stored: Sequence[Stored]) -> Answer:
         return Answer(202, msgspec.json.encode(_told(stored[0], jobs[0].queue, status, ticket)))
@@ -118,7 +119,8 @@ async def enqueue(call: Call[JobRequest, Nothing]) -> Response:
 async def enqueue_batch(call: Call[Batch, Nothing]) -> Response:
     """All or none; one answer per position."""
     jobs = await _jobs(call, call.body.jobs)
-    status, ticket = call.url("/v1/jobs/"), await _ticket_maker(call)
+    root = call.url("")
+    status, ticket = f"{root}/v1/jobs/", await _ticket_maker(call, root)
 
     def reply(stored: Sequence[Stored]) -> Answer:
         told = BatchAnswer(
@@ -333,9 +335,9 @@ async def _moment(call: Call[None, JobsQuery], text: str | None, what: str) -> d
     return None if text is None else parse_moment(text, await call.site.inspect.anow(), what)
 
 
-async def _ticket_maker(call: Call[Any, Any]) -> _Tickets:
+async def _ticket_maker(call: Call[Any, Any], root: str) -> _Tickets:
     """What writes tickets in the writer's thread, without asking the store there."""
-    client, base = call.site.app.client, call.url("/t/")
+    client, base = call.site.app.client, f"{root}/t/"
     # Read now, or known already: inside the writer's transaction it would wait for itself.
     await call.site.ready_for_tickets()
 
