@@ -46,6 +46,7 @@ def test_every_command_of_this_half_is_there() -> None:
     assert list(COMMANDS) == [
         "demo",
         "worker",
+        "serve",
         "migrate",
         "check",
         "enqueue",
@@ -54,6 +55,8 @@ def test_every_command_of_this_half_is_there() -> None:
         "why",
         "jobs",
         "job",
+        "trace",
+        "runs",
         "cancel",
         "pause",
         "resume",
@@ -65,6 +68,8 @@ def test_every_command_of_this_half_is_there() -> None:
         "operations",
         "workers",
         "schedules",
+        "alerts",
+        "plan",
         "bench",
     ]
     assert {path for path in EVERY if path.count(" ") == 2} == {
@@ -72,6 +77,7 @@ def test_every_command_of_this_half_is_there() -> None:
         *(f"duly operations {verb}" for verb in ("list", "show", "pause", "resume", "cancel")),
         *(f"duly schedules {verb}" for verb in ("list", "run", "pause", "resume", "remove")),
         *(f"duly overrides {verb}" for verb in ("list", "lift")),
+        *(f"duly alerts {verb}" for verb in ("list", "history", "test", "silence", "unsilence")),
         *(f"duly tenants {verb}" for verb in ("list", "show")),
         *(f"duly workers {verb}" for verb in ("list", "show", "drain")),
     }
