@@ -87,7 +87,7 @@ def test_an_accepted_job_comes_with_a_ticket_and_the_address_of_its_page(tmp_pat
     assert told["status_url"] == f"{root}/duly/v1/jobs/{told['job_id']}"
     assert answer.headers["Retry-After"] == "2"
     assert page.status_code == 200
-    assert "<h1>Your receipt</h1>" in page.text
+    assert '<h1 dir="auto">Your receipt</h1>' in page.text
     assert client.get(told["status_url"]).status_code == 401
     jobs.close()
 

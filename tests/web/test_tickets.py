@@ -82,7 +82,7 @@ def test_the_page_is_plain_html_that_works_without_scripts(send: Task[[int], str
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in answer.text
-    assert "<h1>Your receipt</h1>" in answer.text
+    assert '<h1 dir="auto">Your receipt</h1>' in answer.text
     assert "onclick" not in answer.text
     assert "style=" not in answer.text
 
@@ -136,6 +136,19 @@ def test_texts_of_a_job_stay_texts(jobs: App, send: Task[[int], str], web: TestC
     assert "img" not in tags.tags
     assert tags.tags.count("script") == 1
     assert not [name for name in tags.attributes if name.startswith("on")]
+
+
+def test_a_text_that_turns_its_direction_turns_nothing_else(
+    jobs: App, send: Task[[int], str], web: TestClient
+) -> None:
+    ticket = send.enqueue(7).ticket()
+    hands = Hands(jobs.store, "send")
+    (job,) = hands.claim()
+    jobs.store.jobs.report(hands.incarnation, [Progress(job.id, job.run, 2, 5, "\u202egpj.exe")])
+
+    answer = web.get(f"/t/{ticket}", headers={"Accept": "text/html"})
+
+    assert "<bdi>\u202egpj.exe</bdi>" in answer.text
 
 
 @pytest.mark.parametrize(

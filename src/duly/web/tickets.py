@@ -131,7 +131,11 @@ class _Desk:
 
     async def _stream(self, ticket: Ticket) -> AsyncIterator[bytes]:
         last: TicketStatus | None = None
-        async for _ in _moments(self._watcher, ticket.job):
+        async for changed in _moments(self._watcher, ticket.job):
+            # Only a place in the line moves while the job itself does not.
+            if not changed and last is not None and last.state is not TicketState.queued:
+                yield b": nothing new\n\n"
+                continue
             try:
                 status = await self._reader.alook(ticket)
             except StoreUnreachable:
@@ -146,8 +150,8 @@ class _Desk:
                 return
 
 
-async def _moments(watcher: Watcher, id: JobId) -> AsyncIterator[None]:
-    """At each change of a job, and every few seconds, for as long as a stream lasts."""
+async def _moments(watcher: Watcher, id: JobId) -> AsyncIterator[bool]:
+    """True at each change of a job, False every few seconds without one, for as long as a stream lasts."""
     records = watcher.follow(id)
     waiting = asyncio.ensure_future(anext(records))
     try:
@@ -160,7 +164,7 @@ async def _moments(watcher: Watcher, id: JobId) -> AsyncIterator[None]:
                     except StopAsyncIteration:
                         return
                     waiting = asyncio.ensure_future(anext(records))
-                yield
+                yield bool(done)
     except TimeoutError:
         return
     finally:
