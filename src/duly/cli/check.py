@@ -12,7 +12,7 @@ from duly.core.errors import DulyError, UsageError
 
 from .errors import Failed
 from .options import common
-from .output import Column, Json, counted, plain
+from .output import Column, Json, counted, plain, printable
 from .session import Session, session_of
 
 SETTINGS = (Column("SETTING"), Column("VALUE"), Column("FROM", wide=True))
@@ -76,7 +76,7 @@ def _watch(session: Session, module: str | None) -> None:
 
     def lines() -> Iterator[str]:
         for finding in holds:
-            yield f"{finding.rule} {finding.target}: {finding.text}"
+            yield printable(f"{finding.rule} {finding.target}: {finding.text}")
         if not holds and not session.quiet:
             yield "nothing holds of what alerts look at"
         if not session.quiet:
