@@ -22,6 +22,8 @@ TALLY_HOURS: Final = timedelta(days=14)
 """and those by the hour so long."""
 TALLY_LAG: Final = timedelta(seconds=15)
 """A minute is folded so long after its end: what commits later is not in its tally."""
+TALLY_CHUNK: Final = timedelta(minutes=5)
+"""So much is folded at once."""
 
 
 class TokenRecord(Struct, frozen=True):
@@ -209,12 +211,13 @@ class Tally(Struct, frozen=True):
     failed: int = 0
     """Attempts that failed, also those before a success."""
     lost: int = 0
-    """Attempts whose worker vanished; one at its deadline counts here and as `timeout`."""
+    """Attempts whose worker vanished."""
     timeout: int = 0
+    """Of those that failed, attempts that ran out of their time."""
     redelivered: int = 0
-    """Attempts that were interrupted, and given to another worker."""
+    """Attempts that were interrupted after they had begun, to begin again elsewhere."""
     redriven: int = 0
-    """Jobs completed in a life after their first."""
+    """Jobs that somebody made run again."""
     suppressed: int = 0
     """Copies that were skipped: stale, or replaced by a newer one."""
     waited: timedelta = timedelta(0)

@@ -51,6 +51,7 @@ from duly.stores.records import (
     Swept,
     WorkerRecord,
 )
+from duly.stores.tallies import TallyStore
 from duly.stores.tokens import TokenStore
 from duly.stores.triage import TriageStore
 
@@ -367,6 +368,7 @@ class Store(Protocol):
     triage: TriageStore
     audits: AuditStore
     alerts: AlertStore
+    tallies: TallyStore
 
     def listen(self, on_work: Callable[[], None]) -> Listener: ...
 
@@ -445,6 +447,7 @@ __all__ = [
     "StepStore",
     "Store",
     "Swept",
+    "TallyStore",
     "TokenStore",
     "TriageStore",
     "UpkeepStore",

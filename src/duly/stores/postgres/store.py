@@ -37,6 +37,7 @@ from duly.stores.postgres.pressing import PostgresPressing
 from duly.stores.postgres.schedules import PostgresSchedules
 from duly.stores.postgres.schema import PostgresSchema
 from duly.stores.postgres.statements import migrations, statement
+from duly.stores.postgres.tallies import PostgresTallies
 from duly.stores.postgres.tokens import PostgresTokens
 from duly.stores.postgres.triage import PostgresTriage
 from duly.stores.postgres.upkeep import PostgresUpkeep
@@ -54,6 +55,7 @@ from duly.stores.protocol import (
     ScheduleStore,
     SchemaStore,
     StepStore,
+    TallyStore,
     TokenStore,
     TriageStore,
     UpkeepStore,
@@ -97,7 +99,8 @@ class PostgresStore:
         self.triage: TriageStore = PostgresTriage(self._database)
         self.audits: AuditStore = PostgresAudits(self._database, self._on)
         self.alerts: AlertStore = PostgresAlerts(self._database)
-        duties = (self.answers.forget, self.audits.seal)
+        self.tallies: TallyStore = PostgresTallies(self._database)
+        duties = (self.answers.forget, self.audits.seal, self.tallies.fold)
         self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers, duties)
         self.capabilities = replace(CAPABILITIES, rings=notify)
 

@@ -28,6 +28,7 @@ from duly.stores.protocol import (
     ScheduleStore,
     SchemaStore,
     StepStore,
+    TallyStore,
     TokenStore,
     TriageStore,
     UpkeepStore,
@@ -52,6 +53,7 @@ from duly.stores.sqlite.pressing import SQLitePressing
 from duly.stores.sqlite.schedules import SQLiteSchedules, advance_in
 from duly.stores.sqlite.schema import SQLiteSchema
 from duly.stores.sqlite.steps import SQLiteSteps
+from duly.stores.sqlite.tallies import SQLiteTallies
 from duly.stores.sqlite.tokens import SQLiteTokens
 from duly.stores.sqlite.triage import SQLiteTriage
 from duly.stores.sqlite.upkeep import SQLiteUpkeep
@@ -98,7 +100,8 @@ class SQLiteStore:
         self.triage: TriageStore = SQLiteTriage(self._database)
         self.audits: AuditStore = SQLiteAudits(self._database, self._joining)
         self.alerts: AlertStore = SQLiteAlerts(self._database)
-        duties = (self.answers.forget, self.audits.seal)
+        self.tallies: TallyStore = SQLiteTallies(self._database)
+        duties = (self.answers.forget, self.audits.seal, self.tallies.fold)
         self.upkeep: UpkeepStore = SQLiteUpkeep(self._database, duties)
 
     def listen(self, on_work: Callable[[], None]) -> SQLiteListener:

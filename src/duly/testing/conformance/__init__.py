@@ -45,6 +45,7 @@ from . import (
     replacing,
     scheduling,
     stepping,
+    tallying,
     telling,
     transitions,
     triaging,
@@ -96,6 +97,7 @@ AREAS = (
     triaging,
     auditing,
     alerting,
+    tallying,
 )
 
 

@@ -37,10 +37,12 @@ from duly.core.operating import (
     KeptReply,
     SecretKey,
     Silence,
+    Tally,
     TokenRecord,
 )
 from duly.core.registration import QueuePolicy, ScheduleRecord
 from duly.stores.protocol import Clock, OperationRecord, Pause
+from duly.stores.tallies import Grain
 
 from .model_batches import Batch
 
@@ -206,6 +208,10 @@ class Tables:
     tasks: dict[str, str] = field(default_factory=dict)
     acts: list[AuditEntry] = field(default_factory=list)
     """Who acted, and why."""
+    tallied: datetime | None = None
+    """Up to when ends are counted."""
+    tallies: dict[tuple[Grain, datetime, str, str], Tally] = field(default_factory=dict)
+    """By grain, time, queue and task."""
     looked_at: datetime | None = None
     """When somebody looked at the rules of alerts last."""
     alerts: dict[tuple[str, str], AlertRecord] = field(default_factory=dict)

@@ -33,6 +33,7 @@ from duly.stores.protocol import (
     SchemaStore,
     StepStore,
     Store,
+    TallyStore,
     TokenStore,
     TriageStore,
     UpkeepStore,
@@ -48,6 +49,7 @@ from .model_control import ModelControl
 from .model_operating import ModelAnswers, ModelTokens
 from .model_reading import ReadableModel
 from .model_schedules import ModelSchedules
+from .model_tallies import ModelTallies
 from .model_triage import ModelTriage
 
 
@@ -78,6 +80,7 @@ class ModelStore(ReadableModel):
         self.triage: TriageStore = ModelTriage(self)
         self.audits: AuditStore = ModelAudits(self)
         self.alerts: AlertStore = ModelAlerts(self)
+        self.tallies: TallyStore = ModelTallies(self)
 
     def start_operation(
         self,
@@ -141,6 +144,7 @@ class ModelStore(ReadableModel):
     def duties(self) -> None:
         self.answers.forget()
         self.audits.seal()
+        self.tallies.fold()
 
     def version(self) -> int:
         return 1

@@ -1,6 +1,6 @@
--- What those who operate a store leave in it: tokens, keys to sign with, and the record of acts.
--- Lock: none but those of new tables and functions. Workers of the previous release go on: what their functions note of acts
--- is written here, too.
+-- What those who operate a store leave in it: tokens, keys to sign with, answers, marks, the record of acts, alerts, tallies.
+-- Lock: `attempt`, against writers, while it gets an index, about a second for a million of rows; else none but those of new
+-- tables and functions. Workers of the previous release go on: what their functions note of acts is written here, too.
 -- Differs: SQLite has one writer, so that the order of acts is that of their ids there.
 
 create table {schema}.token (
@@ -121,6 +121,33 @@ create table {schema}.silence (
     until timestamptz not null
 );
 
+create index audit_entry_at on {schema}.audit_entry (at);
+
+-- What happened per queue and task within a minute (span 1) or an hour (span 60).
+create table {schema}.tally (
+    span smallint not null check (span in (1, 60)),
+    at timestamptz not null,
+    queue text not null,
+    task text not null,
+    completed bigint not null,
+    skipped bigint not null,
+    dead bigint not null,
+    cancelled bigint not null,
+    shed bigint not null,
+    failed bigint not null,
+    lost bigint not null,
+    timeout bigint not null,
+    redelivered bigint not null,
+    redriven bigint not null,
+    suppressed bigint not null,
+    -- Microseconds of all completed together.
+    waited bigint not null,
+    ran bigint not null,
+    primary key (span, at, queue, task)
+);
+
+create index attempt_ended on {schema}.attempt (ended_at);
+
 -- include: functions/note_act_2.sql
 -- include: functions/note_jobs_1.sql
 -- include: functions/append_audit_1.sql
@@ -171,6 +198,10 @@ create table {schema}.silence (
 -- include: functions/silence_alert_1.sql
 -- include: functions/end_silence_1.sql
 -- include: functions/silences_1.sql
+-- include: functions/tally_parts_1.sql
+-- include: functions/fold_tally_1.sql
+-- include: functions/tallies_1.sql
+-- include: functions/tallied_1.sql
 
 -- What functions of the previous release call. What stands behind the first space is what it was done to.
 create or replace function {schema}.note_act_1(p_verb text, p_by text, p_reason text, p_jobs bigint, p_now timestamptz)

@@ -1,4 +1,4 @@
--- What those who operate a store leave in it: tokens, keys to sign with, and the record of acts.
+-- What those who operate a store leave in it: tokens, keys to sign with, answers, marks, the record of acts, alerts, tallies.
 -- Times are microseconds since 1970 UTC, lists and details are JSON. A release that knows nothing of these tables goes on
 -- with the others.
 
@@ -115,3 +115,29 @@ create table {prefix}_silence (
     at integer not null,
     until integer not null
 ) strict;
+
+create index {prefix}_audit_entry_at on {prefix}_audit_entry (at);
+
+-- What happened per queue and task within a minute (span 1) or an hour (span 60). Durations are of all completed together.
+create table {prefix}_tally (
+    span integer not null check (span in (1, 60)),
+    at integer not null,
+    queue text not null,
+    task text not null,
+    completed integer not null,
+    skipped integer not null,
+    dead integer not null,
+    cancelled integer not null,
+    shed integer not null,
+    failed integer not null,
+    lost integer not null,
+    timeout integer not null,
+    redelivered integer not null,
+    redriven integer not null,
+    suppressed integer not null,
+    waited integer not null,
+    ran integer not null,
+    primary key (span, at, queue, task)
+) strict, without rowid;
+
+create index {prefix}_attempt_ended on {prefix}_attempt (ended_at);
