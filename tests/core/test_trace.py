@@ -1,3 +1,5 @@
+"""Traceparents and what jobs carry of them."""
+
 import pytest
 
 from duly.core.trace import (
