@@ -1,3 +1,5 @@
+"""How often jobs run, as numbers and as words."""
+
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,9 +21,9 @@ def test_runs_per_completed_job_count_every_attempt_that_ended() -> None:
     assert TaskRuns("send", failed=3).per_completed is None
 
 
-def test_tallies_add_up_by_task_and_an_attempt_at_its_deadline_counts_once() -> None:
+def test_tallies_add_up_by_task_and_an_attempt_out_of_time_counts_once() -> None:
     tallies = [
-        Tally("mail", "send", NOON, completed=10, lost=3, timeout=1),
+        Tally("mail", "send", NOON, completed=10, lost=3, failed=5, timeout=1),
         Tally("bulk", "send", NOON + HOUR, completed=5, redelivered=2, suppressed=4),
         Tally("mail", "quiet", NOON, completed=50),
     ]
@@ -29,10 +31,12 @@ def test_tallies_add_up_by_task_and_an_attempt_at_its_deadline_counts_once() -> 
     found = runs_of(tallies)
 
     assert found == [
-        TaskRuns("send", completed=15, lost=2, timeout=1, redelivered=2, suppressed=4),
+        TaskRuns("send", completed=15, failed=4, lost=3, timeout=1, redelivered=2, suppressed=4),
         TaskRuns("quiet", completed=50),
     ]
-    assert together(found) == TaskRuns("all", completed=65, lost=2, timeout=1, redelivered=2, suppressed=4)
+    assert together(found) == TaskRuns(
+        "all", completed=65, failed=4, lost=3, timeout=1, redelivered=2, suppressed=4
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,15 +22,15 @@ class TaskRuns(Struct, frozen=True):
     task: str
     completed: int = 0
     failed: int = 0
-    """Attempts that failed: their retries are meant, and are no second runs."""
+    """Attempts whose handlers failed: their retries are meant, and are no second runs."""
     lost: int = 0
     """Attempts whose worker vanished."""
     timeout: int = 0
-    """Attempts that a sweep took back at their deadline."""
+    """Attempts that ran out of their time to run."""
     redelivered: int = 0
-    """Attempts that were interrupted, and given to another worker."""
+    """Attempts that were interrupted after they had begun, to begin again elsewhere."""
     redriven: int = 0
-    """Jobs that a person ran again, and completed."""
+    """Jobs that a person made run again."""
     suppressed: int = 0
     """Copies that were skipped instead of run, since another job stands for them."""
 
@@ -59,11 +59,11 @@ def runs_of(tallies: Iterable[Tally]) -> list[TaskRuns]:
     found: dict[str, dict[str, int]] = {}
     for tally in tallies:
         sums = found.setdefault(tally.task, {})
-        # A store counts an attempt at its deadline under both names.
+        # A store counts an attempt that ran out of its time under both names.
         parts = {
             "completed": tally.completed,
-            "failed": tally.failed,
-            "lost": max(0, tally.lost - tally.timeout),
+            "failed": max(0, tally.failed - tally.timeout),
+            "lost": tally.lost,
             "timeout": tally.timeout,
             "redelivered": tally.redelivered,
             "redriven": tally.redriven,
