@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from duly import App
+from duly import App, Breaker
 from duly.core.decide import undecodable
 from duly.core.fingerprint import describe
 from duly.integrations.prometheus import Collector, exposition
@@ -119,10 +119,32 @@ def test_the_limit_of_a_resource_and_a_pause_are_seen_and_a_tenants_are_no_serie
     assert not [labels for name, labels in found if "acme" in str(labels)]
 
 
-def test_nothing_is_exposed_that_the_table_does_not_name(jobs: App) -> None:
+def test_all_of_the_table_is_exposed_and_nothing_else(jobs: App) -> None:
+    stripe = jobs.resource("stripe", max_running=2, breaker=Breaker())
+
+    @jobs.task(queue="mail", uses=[stripe])
+    def send() -> None: ...
+
+    jobs.schedule("digest", send.draft(), every=timedelta(hours=1))
+    declare(jobs)
+    clock = _clock(jobs)
+    hands = Hands(jobs.store, "send", queues=("mail",))
+    send.enqueue()
+    send.enqueue()
+    completed, broken = hands.claim()
+    hands.complete(completed)
+    hands.end(undecodable(broken, describe(ValueError("broken"))))
+    for _ in range(20):
+        clock.advance("30s")
+        jobs.store.upkeep.sweep(timedelta(hours=1), 3, timedelta(minutes=1))
+
     found = samples(exposition(jobs))
 
-    assert {name for name, _ in found} <= {name for metric in STORE for name in metric.samples}
+    named = {name for metric in STORE for name in metric.samples}
+    # These two are of a store with a budget.
+    assert named - {name for name, _ in found} == {"duly_store_bytes", "duly_store_filled_ratio"}
+    assert {name for name, _ in found} <= named
+    assert of(found, "duly_runs_per_completed_last_hour", task="send") == 2
 
 
 def test_a_store_that_does_not_answer_is_down_and_nothing_else(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "jobs": "jobs",
     "job": "job",
     "trace": "trace",
+    "runs": "runs",
     "cancel": "cancel",
     "pause": "pause",
     "resume": "pause",

@@ -21,6 +21,7 @@ from duly.client.identity import AnyJob, job_id
 from duly.client.options import whole_number
 from duly.client.provider import OWN
 from duly.client.registry import nearest
+from duly.client.run_reads import RunReads
 from duly.client.scale import Scale, scale_of
 from duly.client.settings import without_password
 from duly.client.trace_reads import TraceReads
@@ -113,7 +114,7 @@ class JobPage(msgspec.Struct, frozen=True):
     """Set when the time for one look was over: older jobs may match, too."""
 
 
-class Inspect(AlertReads, TraceReads):
+class Inspect(AlertReads, TraceReads, RunReads):
     """`App.inspect`. Every method blocks for a round trip or few; each has an `a` twin."""
 
     @blocking

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from duly.client.inspect import Inspect, QueueStatus, Status
 from duly.core.errors import DulyError
+from duly.core.runs import TaskRuns
 from duly.telemetry.prometheus import CONTENT_TYPE, Value, exposed, family
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Collector:
             if not one.paused
         ]
         yield family("duly_schedule_late_seconds", late)
+        yield from _of_runs(self._inspect.runs("1h").tasks)
 
     def _of_dead(self, now: datetime) -> Iterator[Family]:
         # Groups are counted over all dead letters, which is more work than a scrape should be each time.
@@ -106,12 +108,13 @@ def collector(app: App) -> Collector:
     return Collector(app.inspect)
 
 
-def exposition(app: App) -> bytes:
+def exposition(source: App | Collector) -> bytes:
     """What /metrics of a server answers, of type CONTENT_TYPE. Blocks; ImportError without the extra.
 
-    Make a `collector` and expose that where many scrape: it reads dead letters once a minute.
+    A server keeps one collector and hands that in: it reads dead letters once a minute, an App's each time anew.
     """
-    return exposed(collector(app).collect())
+    found = source if isinstance(source, Collector) else collector(source)
+    return exposed(found.collect())
 
 
 def _of_queues(queues: Iterable[QueueStatus]) -> Iterator[Family]:
@@ -145,6 +148,19 @@ def _of_fleet(status: Status) -> Iterator[Family]:
     if status.room is not None:
         yield family("duly_store_bytes", [((), status.room.used)])
         yield family("duly_store_filled_ratio", [((), status.room.filled)])
+
+
+def _of_runs(tasks: Iterable[TaskRuns]) -> Iterator[Family]:
+    found = list(tasks)
+    each = [((one.task,), one.per_completed) for one in found]
+    yield family(
+        "duly_runs_per_completed_last_hour", [(labels, value) for labels, value in each if value is not None]
+    )
+    causes: list[Value] = [
+        ((one.task, cause), number) for one in found for cause, number in one.by_cause.items()
+    ]
+    yield family("duly_second_runs_last_hour", causes)
+    yield family("duly_suppressed_copies_last_hour", [((one.task,), one.suppressed) for one in found])
 
 
 def _drain(queue: QueueStatus) -> float | None:
