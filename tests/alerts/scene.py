@@ -83,6 +83,11 @@ class Scene:
         """Keep a sample and do what else is due, as workers do."""
         self.bench.store.upkeep.sweep(timedelta(days=1), 3, timedelta(days=1))
 
+    def fold(self) -> None:
+        """Count what has ended, as sweeps do a piece at a time."""
+        while self.bench.store.tallies.fold():
+            pass
+
     def drain(self) -> None:
         """Somebody does all that waits."""
         while jobs := self.bench.claim(self.someone(), 100, queues=QUEUES):
@@ -181,6 +186,25 @@ def close_breaker(scene: Scene) -> None:
     scene.bench.clock.advance(2 * MINUTE)
 
 
+def lose(scene: Scene) -> None:
+    for _ in range(3):
+        worker = scene.worker()
+        id = scene.bench.put(queue="mail")
+        job = scene.bench.claim_one(worker, queues=QUEUES)
+        scene.bench.store.leases.disown(worker, [(id, job.run)], "killed", 10)
+        scene.workers.remove(worker)
+        # What is lost runs alone; here it need not run again.
+        scene.bench.store.operator.cancel([id], "ada", "")
+    scene.bench.clock.advance(2 * MINUTE)
+    scene.fold()
+
+
+def stay_up(scene: Scene) -> None:
+    scene.worker()
+    scene.bench.clock.advance(13 * MINUTE)
+    scene.fold()
+
+
 STORIES: Final[dict[str, tuple[Callable[[Scene], None], Callable[[Scene], None]]]] = {
     "dead-letter": (arrive_dead, wait_out_dead),
     "dead-purge": (near_purge, purge),
@@ -191,5 +215,6 @@ STORIES: Final[dict[str, tuple[Callable[[Scene], None], Callable[[Scene], None]]
     "stalled": (hang, restart),
     "hot-key": (heat_key, cool_key),
     "breaker": (trip, close_breaker),
+    "lost": (lose, stay_up),
 }
 """Rule -> (it comes true, it is put right). `disk` needs another budget, and has a test of its own."""

@@ -42,7 +42,7 @@ def test_a_store_near_its_budget_is_told_until_the_budget_is_raised(scene: Scene
 
 
 def test_every_rule_is_tried_here() -> None:
-    assert {*STORIES, "disk", "lost"} == set(RULES)
+    assert {*STORIES, "disk"} == set(RULES)
 
 
 def test_what_is_told_names_the_owner_and_what_to_do(scene: Scene) -> None:

@@ -1,6 +1,7 @@
 """All mutants."""
 
 from tests.mutants import (
+    of_alerts,
     of_bounds,
     of_control,
     of_core,
@@ -26,4 +27,5 @@ MUTANTS = [
     *of_worker.MUTANTS,
     *of_control.MUTANTS,
     *of_bounds.MUTANTS,
+    *of_alerts.MUTANTS,
 ]

@@ -56,6 +56,7 @@ class Looker:
                 for limit in inspect.limits()
                 if limit.breaker in ("open", "half-open")
             ),
+            lost=inspect.losses(),
             storage=None if storage is None else StorageSeen(storage.text, storage.filled, storage.full_in),
         )
 

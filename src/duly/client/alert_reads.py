@@ -12,12 +12,13 @@ from duly.client.control_reads import ControlReads
 from duly.client.options import whole_number
 from duly.client.twins import blocking, twin
 from duly.core.budget import Budget, described, fill, time_to_full
-from duly.core.defaults import PURGE_NOTICE
-from duly.core.operating import AlertChange, AlertDelivery, AlertRecord, Silence
+from duly.core.defaults import ALERT_LOST_WITHIN, PURGE_NOTICE
+from duly.core.operating import TALLY_LAG, AlertChange, AlertDelivery, AlertRecord, Silence
 
 POLICY: Final = "policy"
 """Stands in place of a rule where a store keeps what an App has said of one queue's alerts."""
 _HISTORY: Final = timedelta(minutes=30)
+_MINUTE: Final = timedelta(minutes=1)
 
 
 class Purge(msgspec.Struct, frozen=True):
@@ -76,6 +77,17 @@ class AlertReads(ControlReads):
         return tuple(Purge(queue, count, since) for queue, count, since in found)
 
     @blocking
+    def losses(self) -> dict[str, int]:
+        """Queue -> attempts whose worker vanished within about ten minutes, as far as they are counted."""
+        store = self._client.store
+        since = store.inspection.now() - ALERT_LOST_WITHIN - TALLY_LAG - _MINUTE
+        found: dict[str, int] = {}
+        for tally in store.tallies.read("minute", since):
+            if tally.lost:
+                found[tally.queue] = found.get(tally.queue, 0) + tally.lost
+        return found
+
+    @blocking
     def storage(self) -> Storage | None:
         """How full the store is and when it will be; None while nobody can know."""
         client = self._client
@@ -96,6 +108,7 @@ class AlertReads(ControlReads):
     aalert_deliveries = twin(alert_deliveries)
     asilences = twin(silences)
     apurges = twin(purges)
+    alosses = twin(losses)
     astorage = twin(storage)
 
 
