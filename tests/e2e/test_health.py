@@ -145,3 +145,24 @@ def test_an_address_that_others_reach_needs_a_token(place: str) -> None:
 
     assert refused.returncode == 2
     assert "DULY_HEALTH_TOKEN" in refused.stderr
+
+
+def test_a_port_that_is_taken_is_a_mistake_of_the_call(place: Place) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command = [
+            sys.executable,
+            "-m",
+            "duly.cli.main",
+            "worker",
+            "tests.e2e.chores_app:jobs",
+            "--health",
+            port,
+        ]
+
+        refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    assert refused.returncode == 2
+    assert "cannot listen" in refused.stderr

@@ -4,6 +4,7 @@ Adds up what its children count. Answers in threads of its own from what the sup
 """
 
 import hmac
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -85,11 +86,11 @@ class Vitals:
         """Take in how the children are."""
         registered = [child for child in children if child.registered is not None]
         pulses = [child.board.pulse() for child in registered]
-        leaving = sum(1 for child in registered if child.stop_sent is not None or child.drain is not None)
+        leaving = sum(map(_leaves, registered))
         problems = [text for child in registered if (text := _trouble(child, now)) is not None]
         if stopping:
             problems.insert(0, "it is stopping")
-        elif len(registered) == leaving:
+        elif all(child.is_quarantine or _leaves(child) for child in registered):
             problems.insert(0, "no worker process claims jobs")
         self._seen = Seen(
             now,
@@ -142,6 +143,10 @@ class Vitals:
             return 501, _PLAIN, _lines(('metrics need an extra: pip install "duly[metrics]"',))
 
 
+def _leaves(child: ChildProcess) -> bool:
+    return child.stop_sent is not None or child.drain is not None
+
+
 def _trouble(child: ChildProcess, now: float) -> str | None:
     """Why a child does not do its work, though it lives: it would answer any ping."""
     if child.registered is None:
@@ -177,8 +182,11 @@ def _listening(place: HealthPlace, vitals: Vitals) -> ThreadingHTTPServer:
         def log_message(self, *_: object) -> None:
             """Probes are no news."""
 
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+
     try:
-        return ThreadingHTTPServer((place.host, place.port), Handler)
+        return Server((place.host, place.port), Handler)
     except OSError as error:
         raise UsageError(f"--health cannot listen on {place.host}:{place.port}: {error}") from error
 
