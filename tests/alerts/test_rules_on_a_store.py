@@ -11,8 +11,8 @@ from tests.alerts.scene import MINUTE, STORIES, Scene
 
 
 @pytest.mark.parametrize("rule", STORIES)
-def test_a_rule_is_told_once_and_again_only_after_it_was_over(scene: Scene, rule: str) -> None:
-    come_true, put_right = STORIES[rule]
+def test_a_rule_is_told_once_and_again_only_after_it_was_over(any_scene: Scene, rule: str) -> None:
+    scene, (come_true, put_right) = any_scene, STORIES[rule]
 
     come_true(scene)
     scene.look_twice(6 * MINUTE)
