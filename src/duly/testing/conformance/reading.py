@@ -239,6 +239,27 @@ def lists_can_be_narrowed_by_each_field(bench: Bench) -> None:
     assert found(Filter(until=NOON + SECOND)) == [mail]
 
 
+def a_correlation_id_that_is_a_jobs_number_finds_that_job_among_its_others(bench: Bench) -> None:
+    bench.put()
+    root = bench.put()
+    stranger = bench.put(correlation_id="another")
+    members = [root, *bench.put_many(5, correlation_id=str(root))]
+
+    filter = Filter(correlation=str(root))
+    oldest: list[JobId] = []
+    after: int | None = 0
+    while after is not None:
+        page = bench.store.inspection.page(filter, after=after, limit=2)
+        oldest += [job.id for job in page.jobs]
+        after = page.next
+
+    assert _all_pages(bench, filter, 2) == members[::-1]
+    assert oldest == members
+    assert _all_pages(bench, Filter(correlation=str(stranger)), 2) == []
+    assert _all_pages(bench, Filter(correlation=f"0{root}"), 2) == []
+    assert _all_pages(bench, Filter(correlation="9" * 30), 2) == []
+
+
 def dead_letters_are_grouped_by_their_fingerprint(bench: Bench) -> None:
     worker = bench.worker()
     timeout = ErrorRecord("TimeoutError", "took 31 s", "Traceback", "11112222")
