@@ -133,7 +133,10 @@ def old_file(request: pytest.FixtureRequest, connect: Connect) -> Journal:
 def test_jobs_in_every_state_are_there_after_the_migration(open_store: Open, old_file: Journal) -> None:
     store = open_store(old_file)
 
-    assert (store.schema.version(), store.schema.migrate()) == (1, ["0002_keys", "0003_control", "0004_operating"])
+    assert (store.schema.version(), store.schema.migrate()) == (
+        1,
+        ["0002_keys", "0003_control", "0004_operating"],
+    )
     assert store.schema.version() == 4
 
     found = store.inspection.lookup([*IDS.values()])

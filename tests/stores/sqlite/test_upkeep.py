@@ -194,18 +194,16 @@ def test_retention_deletes_a_jobs_tags_and_results_with_it(
     } == dict.fromkeys(tables, 0)
 
 
-def test_acts_of_people_are_noted(timed: SQLiteStore, connect: Connect) -> None:
+def test_acts_of_people_are_noted(timed: SQLiteStore) -> None:
     (first, second) = put(timed, 2)
     timed.operator.cancel([first], "ann", "not needed")
     timed.operator.reprioritise([second, second], 5, "bob", "urgent")
     timed.operator.pause("queue:default", None, "cal", "incident")
 
-    acts = connect().execute("select verb, by, reason, jobs from duly_act order by number").fetchall()
-
-    assert acts == [
-        ("cancel", "ann", "not needed", 1),
-        ("reprioritise", "bob", "urgent", 1),
-        ("pause queue:default", "cal", "incident", 0),
+    assert [(one.verb, one.target, one.actor, one.reason) for one in timed.audits.page()] == [
+        ("pause", "queue:default", "cal", "incident"),
+        ("reprioritise", f"job:{second}", "bob", "urgent"),
+        ("cancel", f"job:{first}", "ann", "not needed"),
     ]
 
 
