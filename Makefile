@@ -15,7 +15,7 @@ GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help setup demo dev test test-long test-previous check format generate typing docs scenarios mutants drill drill-short \
-	bench bench-beside bench-control bench-flat bench-peers bench-short load soak soak-short ci ci-long clean
+	bench bench-beside bench-control bench-flat bench-peers bench-short fuzz load soak soak-short ci ci-long clean
 
 help: ## Lists every target
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,9 @@ bench-control: services ## What do keys, tenants, limits and depths cost? (optio
 bench-beside: services ## Measures what the application in the same database feels, NOTIFY, PgBouncer, and a far database
 	$(BIN)/python -m bench.beside
 	$(BIN)/python -m bench.remote
+
+fuzz: services ## Asks the HTTP server whatever its OpenAPI document allows and forbids (options='--examples 150')
+	$(BIN)/python scripts/fuzz_http.py $(options)
 
 load: services ## Asks the HTTP server for jobs with wrk, kills it three times, and looks for what it had answered (options=…)
 	$(BIN)/python -m bench.load $(options)
