@@ -17,6 +17,7 @@ from duly.core.job import JobId
 from duly.core.signing import STORE_KIND
 from duly.core.ticket_status import TicketState, TicketStatus
 from tests.client.conftest import Hands
+from tests.client.sinks import sink
 
 
 def sender(jobs: App) -> Task[[int], str]:
@@ -74,6 +75,25 @@ def test_a_forged_ticket_costs_no_look_at_the_store_after_the_first(
             reader.open(forged)
 
     assert asked == []
+
+
+def test_a_secret_that_serves_two_stores_opens_no_job_of_the_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DULY_SECRET", "the secret of the tests here")
+    (tmp_path / "same").symlink_to(tmp_path)
+    here, elsewhere = App(f"sqlite:///{tmp_path}/shop.db"), App(f"sqlite:///{tmp_path}/same/shop.db")
+    shard = here.at(f"sqlite:///{tmp_path}/shard.db")
+    send = sender(here)
+    ticket, foreign = send.enqueue(7).ticket(), send.using(app=shard).enqueue(7).ticket()
+
+    assert look(elsewhere, ticket).state is TicketState.queued
+    assert look(shard, foreign).state is TicketState.queued
+    for app, text in ((here, foreign), (shard, ticket)):
+        with pytest.raises(NotFound):
+            look(app, text)
+    here.close()
+    elsewhere.close()
 
 
 def test_a_place_in_the_line_is_told_on_every_store(both: App) -> None:
@@ -193,3 +213,21 @@ def test_the_reason_of_an_end_is_shown_only_where_the_ticket_says_so(tmp_path: P
     assert "card" not in look(jobs, quiet).message
     assert look(jobs, quiet).state is TicketState.failed
     jobs.close()
+
+
+@pytest.mark.asyncio
+async def test_a_worker_tells_a_real_receiver_of_the_end(both: App) -> None:
+    notices = both.notifications(secrets=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"], private=True)
+
+    @both.task
+    async def send(order_id: int) -> str:
+        return "/orders/7"
+
+    with sink() as told:
+        ticket = await (await send.aenqueue(7)).aticket()
+        asked = await notices.aenqueue(ticket, told.url)
+        async with both.working():
+            status = await asked.aresult(timeout="60s")
+
+    assert status == "204"
+    assert [json.loads(body)["data"]["link"] for body in told.bodies] == ["/orders/7"]

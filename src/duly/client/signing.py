@@ -8,8 +8,10 @@ from __future__ import annotations
 import secrets
 import time
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from duly.core.signing import STORE_KIND, KeyRing
+from duly.stores.urls import parse_url
 
 if TYPE_CHECKING:
     from duly.client.client import Client
@@ -39,7 +41,9 @@ class Signing:
         ring = self._rings.get(purpose)
         given = self._client.settings.secret
         if ring is None and given is not None:
-            ring = self._rings[purpose] = KeyRing([secret.encode() for secret in given], purpose)
+            # One secret may serve several stores, and job 7 of one is not job 7 of another.
+            here = f"{purpose}\x1f{_place(self._client.settings)}"
+            ring = self._rings[purpose] = KeyRing([secret.encode() for secret in given], here)
         return ring
 
     def ring(self, purpose: str) -> KeyRing:
@@ -61,3 +65,10 @@ class Signing:
         tokens = self._client.store.tokens
         newest = tokens.secret(STORE_KIND, secrets.token_bytes(32))
         return [newest.value, *(key.value for key in tokens.secrets(STORE_KIND) if key.id != newest.id)]
+
+
+def _place(settings: Settings) -> str:
+    """What all processes call this store, from whatever host and folder they reach it: its database and schema."""
+    address = parse_url(settings.url)
+    name = urlsplit(address.url).path.strip("/") if address.path is None else address.path.name
+    return f"{address.kind}\x1f{name}\x1f{settings.schema}"
