@@ -34,9 +34,10 @@ from duly.core.backoff import Backoff
 from duly.core.durations import Duration, parse_duration, parse_size
 from duly.core.errors import UsageError
 from duly.core.names import check_name
+from duly.core.plan import read_processes
 from duly.stores.protocol import Store
 from duly.stores.urls import parse_url
-from duly.worker.options import WorkerOptions, read_processes
+from duly.worker.options import WorkerOptions
 
 T = TypeVar("T")
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from duly.client.settings import resolve
 from duly.core.control import LimitPolicy
 from duly.core.errors import UsageError
+from duly.core.plan import read_processes
 from duly.core.registration import QueuePolicy, Registration
 from duly.telemetry.events import Happening, ProcessesScaled
 from duly.telemetry.hub import Hub
 from duly.testing.conformance.bench import Bench
-from duly.worker.options import WorkerOptions, read_processes
+from duly.worker.options import WorkerOptions
 from duly.worker.scaling import Scaler
 from duly.worker.supervisor import run
 from tests.conformance.places import SQLitePlace
@@ -105,6 +107,15 @@ def test_a_number_of_processes_or_a_range_is_read(said: object, read: tuple[int,
 def test_what_is_no_range_says_what_to_write(said: object) -> None:
     with pytest.raises(UsageError, match=r"1\.\.8"):
         read_processes(said)
+
+
+def test_the_environment_may_name_a_range(tmp_path: Path) -> None:
+    settings = resolve({}, environ={"DULY_PROCESSES": "2..6"}, directory=tmp_path)
+
+    assert settings.processes == (2, 6)
+    assert {row.name: row.value for row in settings.rows()}["processes"] == "2..6"
+    with pytest.raises(UsageError, match=r"DULY_PROCESSES='6\.\.2'"):
+        resolve({}, environ={"DULY_PROCESSES": "6..2"}, directory=tmp_path)
 
 
 def test_a_worker_that_ends_when_idle_is_not_scaled() -> None:

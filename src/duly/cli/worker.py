@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import click
 
-from duly.worker.options import WorkerOptions, read_processes, read_queues
+from duly.core.plan import read_processes
+from duly.worker.options import WorkerOptions, read_queues
 from duly.worker.vitals import HealthPlace
 
 from .loading import use_working_directory

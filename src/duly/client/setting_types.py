@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from duly.core.durations import Duration, parse_duration, parse_size
 from duly.core.errors import UsageError
+from duly.core.plan import Processes, read_processes
 from duly.stores.urls import parse_url
 
 LEAST_SECRET: Final = 16
@@ -79,6 +80,11 @@ def count(value: object, name: str) -> int:
 
 def optional_count(value: object, name: str) -> int | None:
     return None if _is_off(value) else count(value, name)
+
+
+def processes(value: object, name: str) -> Processes:
+    """A number, or a range to scale in."""
+    return read_processes(value, name)
 
 
 def switch(value: object, name: str) -> bool:

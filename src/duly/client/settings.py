@@ -27,6 +27,7 @@ from duly.client.setting_types import (
     optional_count,
     optional_size,
     optional_switch,
+    processes,
     secret_list,
     size,
     span,
@@ -40,6 +41,7 @@ from duly.core.budget import Budget
 from duly.core.durations import compact_duration
 from duly.core.errors import UsageError
 from duly.core.payload import Bounds
+from duly.core.plan import Processes
 from duly.stores.urls import parse_url, shown
 
 Kind = Literal["flag", "code", "environment", "pyproject.toml", "default"]
@@ -83,7 +85,7 @@ READERS: Final[dict[str, Reader]] = {
     "concurrency": Reader(count, defaults.CONCURRENCY),
     "threads": Reader(count, defaults.THREADS),
     "isolated": Reader(optional_count, None),
-    "processes": Reader(count, defaults.PROCESSES),
+    "processes": Reader(processes, Processes(defaults.PROCESSES)),
     "queues": Reader(name_list, None),
     "grace": Reader(span, defaults.GRACE),
     "poison": Reader(count, defaults.POISON),
@@ -139,7 +141,8 @@ class Settings:
     concurrency: int
     threads: int
     isolated: int | None
-    processes: int
+    processes: Processes
+    """A worker's; "1..8" starts and stops them by how long jobs wait."""
     queues: str | None
     """As on the command line: "mail:8,reports:2"; None is all declared ones."""
     grace: timedelta

@@ -3,10 +3,11 @@
 Pure numbers in, numbers and words out; knows no store, no process and no clock.
 """
 
+import re
 from collections.abc import Iterable
 from datetime import timedelta
 from math import ceil, floor
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,8 +15,10 @@ from msgspec.structs import replace
 from duly.core.bounds import Bound
 from duly.core.defaults import SCALE_CALM, SCALE_EVERY, SCALE_SETTLE, SCALE_WAIT
 from duly.core.durations import LONGEST
+from duly.core.errors import UsageError
 from duly.core.pressure import drain_time
 
+_PROCESSES: Final = re.compile(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?")
 _ROUNDING: Final = 1e-9
 """So that 4.0000000001 workers are four."""
 MOST_WORKERS: Final = 1_000_000
@@ -141,6 +144,29 @@ class Load(Struct, frozen=True):
         return workers_needed(
             self.ready, self.in_per_s, self.out_per_s / self.processes, within or self.target
         )
+
+
+class Processes(NamedTuple):
+    """How many processes a supervisor runs: always `least`, or up to `most` by how long jobs wait."""
+
+    least: int
+    most: int | None = None
+
+    def __str__(self) -> str:
+        return str(self.least) if self.most is None else f"{self.least}..{self.most}"
+
+
+def read_processes(said: object, what: str = "processes") -> Processes:
+    """Read 4, "4" or "1..8". UsageError with what to write."""
+    match = _PROCESSES.fullmatch(str(said).strip())
+    if match is None or isinstance(said, bool):
+        raise UsageError(
+            f"{what}={said!r:.40} is no number of processes; write 4, or 1..8 to scale them by the wait"
+        )
+    least, most = int(match[1]), None if match[2] is None else int(match[2])
+    if least < 1 or (most is not None and most < least):
+        raise UsageError(f"{what}={said!r:.40}: write at least 1, and the larger number last, as 1..8")
+    return Processes(least, None if most == least else most)
 
 
 class Tempo(Struct, frozen=True):

@@ -4,7 +4,6 @@ Reads the number of usable cores; knows neither tasks nor stores.
 """
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +17,6 @@ from duly.core.errors import UsageError
 from duly.core.names import check_name
 from duly.core.plan import USUAL, Tempo
 
-_PROCESSES: Final = re.compile(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?")
 PREFETCH: Final = 1000
 """Jobs waiting in the process when they take next to no time."""
 
@@ -118,7 +116,7 @@ def plan(
         concurrency=_count("concurrency", options.concurrency, settings.concurrency),
         threads=_count("threads", options.threads, settings.threads),
         isolated=_count("isolated", options.isolated, settings.isolated or cores),
-        processes=_count("processes", options.processes, settings.processes),
+        processes=_count("processes", options.processes, settings.processes.least),
         grace=(settings.grace if options.grace is None else options.grace).total_seconds(),
         lease=lease,
         heartbeat=heartbeat,
@@ -172,19 +170,6 @@ def read_queues(text: str) -> dict[str, int | None]:
     if not queues:
         raise UsageError("queues: no name given; write them as mail:8,reports:2")
     return queues
-
-
-def read_processes(said: object) -> tuple[int, int | None]:
-    """Read 4, "4" or "1..8" as (least, most); most is None for one number."""
-    match = _PROCESSES.fullmatch(str(said).strip())
-    if match is None or isinstance(said, bool):
-        raise UsageError(
-            f"processes={said!r:.40} is no number of processes; write 4, or 1..8 to scale them by the wait"
-        )
-    least, most = int(match[1]), None if match[2] is None else int(match[2])
-    if least < 1 or (most is not None and most < least):
-        raise UsageError(f"processes={said!r:.40}: write at least 1, and the larger number last, as 1..8")
-    return least, None if most == least else most
 
 
 def usable_cores() -> int:

@@ -10,6 +10,7 @@ from typing import Final
 
 from duly.client.settings import resolve
 from duly.core.errors import DulyError, MigrationNeeded, StoreUnreachable, UsageError
+from duly.core.plan import Processes
 from duly.stores.open import open_store
 from duly.stores.protocol import Store
 from duly.telemetry.events import ChildDied, ChildEnded, ChildStarted, StopAsked, WorkerStarted
@@ -60,7 +61,12 @@ class Supervisor:
         settings = resolve({})
         self._app = app_reference
         self._options = options
-        self._target = options.processes or settings.processes
+        # What was said goes before the setting as a whole.
+        said = (
+            Processes(options.processes, options.processes_most) if options.processes else settings.processes
+        )
+        self._target = said.least
+        self._most = None if options.until_idle else said.most
         self._name = f"{socket.gethostname()}:{os.getpid()}"
         self._hub = Hub()
         self._log = Log(settings.log, settings.log_level)
@@ -170,7 +176,7 @@ class Supervisor:
         plan = registered.plan
         if self._heart is None:
             self._first = registered
-            most = self._options.processes_most
+            most = self._most
             pool = 2 if most is None else 3
             self._store = store = open_store(
                 registered.url, schema=registered.schema, pool=pool, notify=False
