@@ -1,8 +1,9 @@
-"""A process that is killed in the middle of sending: the next one sends, under the same id."""
+"""Real processes: one is killed in the middle of sending, and the next sends under the same id; a server looks, too."""
 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -75,3 +76,28 @@ def _sender(url: str, hook: str) -> subprocess.Popen[bytes]:
 
 def _later(by: timedelta) -> Callable[[], datetime]:
     return lambda: datetime.now(UTC) + by
+
+
+def test_a_server_looks_too_where_no_worker_runs(sqlite_url: str) -> None:
+    die(sqlite_url)
+    port = str(free_port())
+    with receiver() as hook:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "duly.cli.main", "serve", "--open", "--port", port, "--url", sqlite_url],
+            env={**os.environ, "DULY_ALERTS": f"page=webhook+{hook.url}"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            wait_until(lambda: hook.requests, timeout=60, what="a notification")
+        finally:
+            server.terminate()
+            server.wait(30)
+
+    assert hook.requests[0].json["data"]["rule"] == "dead-letter"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
