@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import timedelta
 
 import pytest
@@ -88,29 +88,50 @@ def test_a_name_without_an_address_is_not_delivered() -> None:
         post("https://name.invalid/", b"{}", {}, resolve=lambda host, port: [])
 
 
-def test_an_answer_that_drips_is_cut_off() -> None:
+@contextmanager
+def dripping(first: bytes) -> Iterator[int]:
+    """A server that sends a byte now and then, for as long as anybody listens; its port."""
+    stop = threading.Event()
+
+    def drip(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            rest = iter(first)
+            while not stop.is_set():
+                try:
+                    connection.sendall(bytes([next(rest, ord("H"))]))
+                except OSError:
+                    return
+                stop.wait(0.05)
+
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        stop = threading.Event()
-
-        def drip() -> None:
-            connection, _ = server.accept()
-            with connection:
-                while not stop.is_set():
-                    try:
-                        connection.sendall(b"H")
-                    except OSError:
-                        return
-                    stop.wait(0.05)
-
-        thread = threading.Thread(target=drip)
+        thread = threading.Thread(target=drip, args=(server,))
         thread.start()
-        port = server.getsockname()[1]
         try:
-            with pytest.raises(NotDelivered, match="did not answer"):
-                post(f"http://127.0.0.1:{port}/", b"{}", {}, private=True, timeout=timedelta(seconds=0.3))
+            yield server.getsockname()[1]
         finally:
             stop.set()
             thread.join()
+
+
+def test_an_answer_that_drips_is_cut_off() -> None:
+    with dripping(b"") as port, pytest.raises(NotDelivered, match="did not answer"):
+        post(f"http://127.0.0.1:{port}/", b"{}", {}, private=True, timeout=timedelta(seconds=0.3))
+
+
+def test_a_handshake_that_drips_is_cut_off() -> None:
+    # The head of a TLS record that announces 16 KiB, of which a byte comes now and then.
+    record = b"\x16\x03\x03\x40\x00"
+
+    with dripping(record) as port, pytest.raises(NotDelivered, match="cannot be reached"):
+        post(f"https://127.0.0.1:{port}/", b"{}", {}, private=True, timeout=timedelta(seconds=0.3))
+
+
+def test_a_certificate_of_nobody_is_not_delivered(told: Sink) -> None:
+    with pytest.raises(NotDelivered, match="cannot be reached"):
+        post(told.url.replace("http://", "https://"), b"{}", {}, private=True)
+
+    assert told.bodies == []
 
 
 @pytest.mark.parametrize(

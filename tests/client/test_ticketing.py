@@ -108,6 +108,25 @@ def test_a_place_in_the_line_is_told_on_every_store(both: App) -> None:
     assert (status.state, status.position) == (TicketState.queued, 3)
 
 
+@pytest.mark.parametrize("fair", [False, True])
+def test_a_start_is_estimated_only_where_there_is_one_line(jobs: App, fair: bool) -> None:
+    jobs.queue("mail", fair=fair)
+
+    @jobs.task(name="send", queue="mail")
+    def send() -> None: ...
+
+    send.using(tenant="acme").enqueue()
+    ticket = send.using(tenant="acme").enqueue().ticket()
+    Hands(jobs.store, "send", queues=("mail",))
+    reader = TicketReader(jobs.client)
+    reader._rates, reader._rated = {"mail": 0.5}, float("inf")
+
+    status = reader.look(reader.open(ticket))
+
+    assert status.position == 2
+    assert (status.starts_at is None) is fair
+
+
 def test_a_job_of_an_open_transaction_is_pending_and_then_there(both: App) -> None:
     send = sender(both)
     make_key(both.store, both.settings)

@@ -9,8 +9,8 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ipaddress import ip_address
@@ -24,6 +24,7 @@ from duly.core.errors import UsageError
 
 MAX_URL: Final = 2_000
 _TEXT: Final = re.compile(r"[!-~]+")
+_MOST_ADDRESSES: Final = 2
 _LONGEST_WAIT: Final = timedelta(hours=1)
 
 Resolver = Callable[[str, int], Iterable[str]]
@@ -78,7 +79,7 @@ def post(
     private: bool = False,
     resolve: Resolver | None = None,
 ) -> Receipt:
-    """Send one message; blocks for `timeout` at most after the name is resolved.
+    """Send one message; blocks for resolving the name, and then for `timeout` with each of two addresses at most.
 
     Refused where any address of the host is not public, unless `private`; NotDelivered without an answer. Any status is
     an answer.
@@ -89,34 +90,40 @@ def post(
     addresses = _checked(host, port, resolve or _resolve, private=private)
     seconds = timeout.total_seconds()
     fault: Exception | None = None
-    for address in addresses:
+    for address in addresses[:_MOST_ADDRESSES]:
         connection = _connection(parts.scheme, host, port, address, seconds)
-        try:
-            connection.connect()
-        except OSError as error:
-            fault = error
-            connection.close()
-            continue
-        return _exchange(connection, parts, body, headers, seconds)
+        with _within(seconds, connection):
+            try:
+                connection.connect()
+            except OSError as error:
+                fault = error
+                continue
+            return _exchange(connection, parts, body, headers)
     raise NotDelivered(f"{host} cannot be reached: {fault}")
 
 
-def _exchange(
-    connection: HTTPConnection, parts: SplitResult, body: bytes, headers: Mapping[str, str], seconds: float
-) -> Receipt:
-    # A timeout of the socket counts from byte to byte: one that drips would hold us for ever.
+@contextmanager
+def _within(seconds: float, connection: HTTPConnection) -> Iterator[None]:
+    """Cut the connection then: a timeout of a socket counts from byte to byte, and one that drips would hold us."""
     watch = threading.Timer(seconds, _cut, [connection])
     watch.daemon = True
     watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
+        connection.close()
+
+
+def _exchange(
+    connection: HTTPConnection, parts: SplitResult, body: bytes, headers: Mapping[str, str]
+) -> Receipt:
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         connection.request("POST", target, body, {**headers, "Connection": "close"})
         return _receipt(connection.getresponse())
     except (OSError, HTTPException) as error:
         raise NotDelivered(f"{parts.hostname} did not answer: {type(error).__name__}: {error}") from error
-    finally:
-        watch.cancel()
-        connection.close()
 
 
 def _cut(connection: HTTPConnection) -> None:
@@ -183,12 +190,11 @@ class _Encrypted(HTTPSConnection):
     secured: ssl.SSLContext
 
     def connect(self) -> None:
-        plain = socket.create_connection((self.address, self.port), self.timeout)
-        try:
-            self.sock = self.secured.wrap_socket(plain, server_hostname=self.host)
-        except BaseException:
-            plain.close()
-            raise
+        self.sock = socket.create_connection((self.address, self.port), self.timeout)
+        secure = self.secured.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+        # Where whoever cuts the connection finds it during the handshake, too.
+        self.sock = secure
+        secure.do_handshake()
 
 
 def _connection(scheme: str, host: str, port: int, address: str, seconds: float) -> HTTPConnection:

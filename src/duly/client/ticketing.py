@@ -126,7 +126,9 @@ class TicketReader:
         elif job.state in {State.ready, State.blocked}:
             targets = {queue_limit(job.queue), f"task:{job.task}"}
             paused = any(pause.target in targets for pause in store.inspection.pauses())
-            rate = self._rate(job.queue)
+            policy = self._client.registry.queues.get(job.queue)
+            # Where tenants take turns, the pace of the queue is not that of one line.
+            rate = None if policy is not None and policy.fair else self._rate(job.queue)
         return status(ticket, now, facts, out_per_s=rate, paused=paused, spoken=spoken)
 
     def _skew(self) -> timedelta:
