@@ -115,7 +115,7 @@ def test_an_operator_drains_a_worker_and_its_supervisor_replaces_it(place: Place
     (line,) = place.wait_started(id)
     (row,) = place.wait_workers()
 
-    assert place.store.operator.drain_worker(row.incarnation)
+    assert place.store.operator.drain_worker(row.incarnation, "ann", "maintenance")
     wait_until(lambda: "stopping (an operator asked for it)" in worker.log, what="the drain")
     other = place.enqueue_one(quick)
     (ran,) = wait_until(lambda: place.ledger("ran", other), what="the other job")

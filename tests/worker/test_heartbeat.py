@@ -99,7 +99,7 @@ def test_a_wish_to_drain_comes_with_the_next_beat(store: Store) -> None:
     heart = Heart(store.leases, store.operator, 5.0, Hub(), Clock())
     incarnation = register(store)
     heart.add(incarnation, patient)
-    store.operator.drain_worker(incarnation)
+    store.operator.drain_worker(incarnation, "ann", "maintenance")
 
     heart.beat()
 

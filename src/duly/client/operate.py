@@ -168,24 +168,26 @@ class Operate(AlertActs):
         return self._client.store.operator.resume(self._target(target), self.actor(), _reason(reason))
 
     @blocking
-    def pause_operation(self, id: int) -> OperationRecord:
+    def pause_operation(self, id: int, *, reason: str = "") -> OperationRecord:
         """Hold a running operation; nothing it did is undone. NotFound when there is none or it has ended."""
-        return self._operation(id, "paused")
+        return self._operation(id, "paused", reason)
 
     @blocking
-    def resume_operation(self, id: int) -> OperationRecord:
+    def resume_operation(self, id: int, *, reason: str = "") -> OperationRecord:
         """Let a paused operation go on."""
-        return self._operation(id, "running")
+        return self._operation(id, "running", reason)
 
     @blocking
-    def cancel_operation(self, id: int) -> OperationRecord:
+    def cancel_operation(self, id: int, *, reason: str = "") -> OperationRecord:
         """End an operation; nothing it did is undone."""
-        return self._operation(id, "cancelled")
+        return self._operation(id, "cancelled", reason)
 
     @blocking
-    def drain_worker(self, incarnation: int) -> None:
+    def drain_worker(self, incarnation: int, *, reason: str = "") -> None:
         """Ask one worker process to claim no more and to end when its jobs have. NotFound when it is gone."""
-        if not self._client.store.operator.drain_worker(Incarnation(incarnation)):
+        if not self._client.store.operator.drain_worker(
+            Incarnation(incarnation), self.actor(), _reason(reason)
+        ):
             raise NotFound(
                 f"no worker {incarnation}; `duly workers list` shows the live ones",
                 kind="worker",
@@ -324,8 +326,8 @@ class Operate(AlertActs):
         ids = _ids(jobs, "cancel(connection=…)")[:most]
         return ids, _reason(reason, needed=len(ids) > 1)
 
-    def _operation(self, id: int, state: str) -> OperationRecord:
-        record = self._client.store.operator.set_operation(id, state)
+    def _operation(self, id: int, state: str, reason: str) -> OperationRecord:
+        record = self._client.store.operator.set_operation(id, state, self.actor(), _reason(reason))
         if record is None:
             raise NotFound(
                 f"no operation {id} is under way; `duly operations list` shows them",

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Raw, json
 
 from duly.core.audit_chain import GENESIS, faults_of
 from duly.core.filters import Filter
 from duly.core.operating import AuditEntry, AuditSeal, AuditVerdict
+
+OPERATION_VERBS: Final = {"paused": "pause", "running": "resume", "cancelled": "cancel"}
+"""What the audit calls the act that brings a bulk act to a state."""
 
 
 def operation_detail(verb: str, filter: Filter, total: int) -> str:

@@ -289,7 +289,7 @@ class OperatorStore(Protocol):
 
     def resume(self, target: str, by: str, reason: str) -> bool: ...
 
-    def drain_worker(self, incarnation: Incarnation) -> bool:
+    def drain_worker(self, incarnation: Incarnation, by: str, reason: str) -> bool:
         """Ask one worker to stop claiming and end; it sees the wish with its next heartbeat."""
 
     def draining(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]: ...
@@ -305,7 +305,7 @@ class OperatorStore(Protocol):
         reason: str,
     ) -> OperationRecord: ...
 
-    def set_operation(self, id: int, state: str) -> OperationRecord | None:
+    def set_operation(self, id: int, state: str, by: str, reason: str) -> OperationRecord | None:
         """running, paused or cancelled; None when unknown or already ended."""
 
     def advance_operation(self, id: int, cursor: int, done: int, skipped: int, ended: bool) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from duly.core.filters import Filter
 from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import State
+from duly.stores.audits import OPERATION_VERBS
 from duly.stores.postgres.batching import follow_soon
 from duly.stores.postgres.columns import queue_key, seconds, utc, utc_or_none
 from duly.stores.postgres.database import Database
@@ -72,8 +73,9 @@ class PostgresOperator:
         parameters = {"target": target, "by": by, "reason": reason, "now": self._database.now()}
         return bool(self._database.call("resume_target", parameters)[0][0])
 
-    def drain_worker(self, incarnation: Incarnation) -> bool:
-        return bool(self._database.call("drain_worker", {"incarnation": incarnation})[0][0])
+    def drain_worker(self, incarnation: Incarnation, by: str, reason: str) -> bool:
+        parameters = {"incarnation": incarnation, "by": by, "reason": reason, "now": self._database.now()}
+        return bool(self._database.call("drain_worker", parameters)[0][0])
 
     def draining(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]:
         rows = self._database.call("read_draining", {"incarnations": list(incarnations)})
@@ -101,8 +103,16 @@ class PostgresOperator:
         }
         return operation_record(self._database.call("start_operation", parameters)[0])
 
-    def set_operation(self, id: int, state: str) -> OperationRecord | None:
-        rows = self._database.call("set_operation", {"id": id, "state": state, "now": self._database.now()})
+    def set_operation(self, id: int, state: str, by: str, reason: str) -> OperationRecord | None:
+        parameters = {
+            "id": id,
+            "state": state,
+            "verb": OPERATION_VERBS[state],
+            "by": by,
+            "reason": reason,
+            "now": self._database.now(),
+        }
+        rows = self._database.call("set_operation", parameters)
         return operation_record(rows[0]) if rows else None
 
     def advance_operation(self, id: int, cursor: int, done: int, skipped: int, ended: bool) -> bool:

@@ -9,7 +9,7 @@ from msgspec import json
 from duly.core.filters import Filter
 from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import State
-from duly.stores.audits import operation_detail
+from duly.stores.audits import OPERATION_VERBS, operation_detail
 from duly.stores.protocol import OperationRecord, Pause
 from duly.stores.sqlite import batches
 from duly.stores.sqlite.database import Database
@@ -137,9 +137,12 @@ class SQLiteOperator:
                 note_act(session, f"resume {target}", by, reason)
             return held
 
-    def drain_worker(self, incarnation: Incarnation) -> bool:
+    def drain_worker(self, incarnation: Incarnation, by: str, reason: str) -> bool:
         with self._database.write() as session:
-            return session.run("update_draining", incarnation=incarnation) == 1
+            found = session.run("update_draining", incarnation=incarnation) == 1
+            if found:
+                enter(session, "drain", f"worker:{incarnation}", by, reason)
+            return found
 
     def draining(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]:
         with self._database.read() as session:
@@ -172,10 +175,11 @@ class SQLiteOperator:
             enter(session, "start", f"operation:{id}", by, reason, operation_detail(verb, filter, total))
             return operation_of(session.rows("select_operation", id=id)[0])
 
-    def set_operation(self, id: int, state: str) -> OperationRecord | None:
+    def set_operation(self, id: int, state: str, by: str, reason: str) -> OperationRecord | None:
         with self._database.write() as session:
             if session.run("update_operation_state", id=id, state=state, now=session.now) == 0:
                 return None
+            enter(session, OPERATION_VERBS[state], f"operation:{id}", by, reason)
             return operation_of(session.rows("select_operation", id=id)[0])
 
     def advance_operation(self, id: int, cursor: int, done: int, skipped: int, ended: bool) -> bool:

@@ -7,7 +7,7 @@ from msgspec import json
 from duly.core.audit_chain import GENESIS
 from duly.core.control import TenantPlan
 from duly.core.filters import Filter
-from duly.core.job import JobId
+from duly.core.job import Incarnation, JobId
 from duly.core.lifecycle import Event, State
 from duly.core.operating import AuditEntry
 
@@ -121,6 +121,25 @@ def a_cancelled_batch_and_a_bulk_act_leave_theirs(bench: Bench) -> None:
     detail = json.decode(_last(bench).detail)
     assert (detail["verb"], detail["total"]) == ("redrive", 40_000)
     assert detail["filter"] == json.decode(filter.to_json())
+
+
+def acts_on_bulk_acts_and_workers_leave_theirs(bench: Bench) -> None:
+    act = bench.store.operator
+    operation = act.start_operation("redrive", Filter(), None, None, 3, "ann", "fixed").id
+    for state in ("paused", "running", "cancelled", "running"):
+        act.set_operation(operation, state, "bob", "too fast")
+    worker = bench.worker()
+    act.drain_worker(worker, "bob", "a new release")
+    act.drain_worker(Incarnation(worker + 1000), "bob", "nobody")
+
+    assert _said(bench)[1:] == [
+        ("pause", f"operation:{operation}"),
+        ("resume", f"operation:{operation}"),
+        ("cancel", f"operation:{operation}"),
+        ("drain", f"worker:{worker}"),
+    ]
+    entry = _last(bench)
+    assert (entry.actor, entry.reason) == ("bob", "a new release")
 
 
 def what_is_done_to_tokens_and_marks_leaves_its_entry(bench: Bench) -> None:

@@ -61,7 +61,7 @@ def workers_of_its_queue_serve_it_and_some_know_its_task(bench: Bench) -> None:
     seen.append(_facts(bench, id))
     knowing = bench.worker("ok", "other")
     seen.append(_facts(bench, id))
-    bench.store.operator.drain_worker(knowing)
+    bench.store.operator.drain_worker(knowing, "ann", "maintenance")
     seen.append(_facts(bench, id))
 
     assert [(one.serving, one.knowing) for one in seen] == [(0, 0), (1, 0), (2, 1), (1, 0)]

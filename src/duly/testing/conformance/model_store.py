@@ -13,7 +13,7 @@ from duly.core.filters import Filter
 from duly.core.job import Ended, Incarnation, JobId, JobRecord, NewJob, Stored
 from duly.core.lifecycle import State
 from duly.core.registration import Registration
-from duly.stores.audits import operation_detail
+from duly.stores.audits import OPERATION_VERBS, operation_detail
 from duly.stores.batches import BatchStore
 from duly.stores.protocol import (
     AlertStore,
@@ -113,12 +113,13 @@ class ModelStore(ReadableModel):
             self.note("start", f"operation:{id}", by, reason, operation_detail(verb, filter, total))
             return self.tables.operations[id]
 
-    def set_operation(self, id: int, state: str) -> OperationRecord | None:
+    def set_operation(self, id: int, state: str, by: str, reason: str) -> OperationRecord | None:
         with self.tables.lock:
             found = self.tables.operations.get(id)
             if found is None or found.ended_at is not None:
                 return None
             ended = self.clock() if state == "cancelled" else None
+            self.note(OPERATION_VERBS[state], f"operation:{id}", by, reason)
             self.tables.operations[id] = replace(found, state=state, ended_at=ended)
             return self.tables.operations[id]
 

@@ -355,11 +355,12 @@ class UpkeepModel(LeasedModel):
                 self.note("resume", target, by, reason)
             return was
 
-    def drain_worker(self, incarnation: Incarnation) -> bool:
+    def drain_worker(self, incarnation: Incarnation, by: str, reason: str) -> bool:
         with self.tables.lock:
             worker = self.tables.workers.get(incarnation)
             if worker is not None:
                 worker.draining = True
+                self.note("drain", f"worker:{incarnation}", by, reason)
             return worker is not None
 
     def draining(self, incarnations: Sequence[Incarnation]) -> frozenset[Incarnation]:

@@ -247,12 +247,12 @@ def resuming_answers_whether_it_was_paused(bench: Bench) -> None:
 def a_worker_can_be_asked_to_drain(bench: Bench) -> None:
     first, second = bench.worker(), bench.worker()
 
-    assert bench.store.operator.drain_worker(first)
+    assert bench.store.operator.drain_worker(first, "ann", "maintenance")
 
     assert bench.store.operator.draining([first, second]) == {first}
     assert [told.draining for told in bench.store.inspection.workers()] in ([True, False], [False, True])
     bench.store.leases.retire(first)
-    assert not bench.store.operator.drain_worker(first)
+    assert not bench.store.operator.drain_worker(first, "ann", "maintenance")
 
 
 def _operation(bench: Bench, verb: str = "redrive") -> OperationRecord:
@@ -314,12 +314,12 @@ def a_paused_operation_waits_and_goes_on(bench: Bench) -> None:
     operation = _operation(bench)
     operator = bench.store.operator
 
-    paused = operator.set_operation(operation.id, "paused")
+    paused = operator.set_operation(operation.id, "paused", "ann", "as planned")
     assert paused is not None
     assert paused.state == "paused"
     assert not operator.advance_operation(operation.id, 5, 5, 0, False)
 
-    resumed = operator.set_operation(operation.id, "running")
+    resumed = operator.set_operation(operation.id, "running", "ann", "as planned")
     assert resumed is not None
     assert resumed.state == "running"
     assert operator.advance_operation(operation.id, 5, 5, 0, False)
@@ -329,12 +329,12 @@ def a_cancelled_operation_stays_ended(bench: Bench) -> None:
     operation = _operation(bench)
     operator = bench.store.operator
 
-    cancelled = operator.set_operation(operation.id, "cancelled")
+    cancelled = operator.set_operation(operation.id, "cancelled", "ann", "as planned")
 
     assert cancelled is not None
     assert (cancelled.state, cancelled.ended_at) == ("cancelled", NOON)
-    assert operator.set_operation(operation.id, "running") is None
-    assert operator.set_operation(operation.id + 999, "paused") is None
+    assert operator.set_operation(operation.id, "running", "ann", "as planned") is None
+    assert operator.set_operation(operation.id + 999, "paused", "ann", "as planned") is None
     assert not operator.advance_operation(operation.id, 5, 5, 0, False)
 
 

@@ -36,7 +36,7 @@ def who_serves_a_queue_and_knows_a_task_is_told(bench: Bench) -> None:
     bench.worker("other")
     bench.worker("ok", queues=("elsewhere",))
     away = bench.worker("ok")
-    bench.store.operator.drain_worker(away)
+    bench.store.operator.drain_worker(away, "ann", "maintenance")
 
     facts = _facts(bench, bench.put())
 

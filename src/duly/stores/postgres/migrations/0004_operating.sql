@@ -168,6 +168,8 @@ create index attempt_ended on {schema}.attempt (ended_at);
 -- include: functions/pause_2.sql
 -- include: functions/resume_2.sql
 -- include: functions/start_operation_2.sql
+-- include: functions/set_operation_2.sql
+-- include: functions/drain_worker_2.sql
 -- include: functions/token_row_1.sql
 -- include: functions/put_token_1.sql
 -- include: functions/token_1.sql
