@@ -1,5 +1,6 @@
 """Work for workers of other languages: claimed, ended, extended, and lost."""
 
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -181,3 +182,39 @@ def test_a_claim_that_cannot_be_meant_is_refused(small: Place, body: dict[str, A
 
     assert answer.status_code == 422
     assert small.app.inspect.workers() == ()
+
+
+def test_whoever_went_away_while_waiting_takes_nothing(place: Place) -> None:
+    client = place.client("work")
+    body = b'{"queues": ["mail"], "wait": "30s", "lease": "60s"}'
+    head = (
+        "POST /v1/claim HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"Authorization: {client.headers['Authorization']}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+
+    with socket.create_connection(("127.0.0.1", place.serving.port)) as gone:
+        gone.sendall(head.encode() + body)
+        wait_until(lambda: len(place.app.inspect.workers()) == 1)
+    wait_until(lambda: place.app.inspect.workers() == ())
+    (id,) = enqueue(place, 1)
+
+    assert state(place, id) == "ready"
+    assert [job["id"] for job in claim(client)] == [str(id)]
+
+
+def test_a_result_that_could_not_be_read_again_is_refused(small: Place) -> None:
+    client = small.client("work")
+    (id,) = enqueue(small, 1)
+    (job,) = claim(client)
+
+    answers = [
+        client.post(
+            "/v1/ack",
+            content=f'{{"acks": [{{"token": "{job["token"]}", "result": {result}}}]}}',
+            headers={"Content-Type": "application/json"},
+        ).status_code
+        for result in ("1e999", '"' + "x" * 300_000 + '"')
+    ]
+
+    assert answers == [422, 422]
+    assert state(small, id) == "running"

@@ -101,19 +101,31 @@ class Outside:
         parked = self._client.store.upkeep.parked_tasks()
         return parked if tasks is None else tuple(name for name in parked if name in {*tasks})
 
+    def beat(self, incarnation: Incarnation) -> None:
+        """Keep a reservation that waits for work: once in a third of its lease."""
+        self._client.store.leases.beat([incarnation])
+
     def take(
-        self, incarnation: Incarnation, queues: Sequence[str], most: int, unparked: tuple[str, ...]
+        self,
+        incarnation: Incarnation,
+        queues: Sequence[str],
+        most: int,
+        unparked: tuple[str, ...],
+        *,
+        suspects: bool,
     ) -> list[Reserved]:
-        """ready -> running for at most so many. One that was lost before comes alone: it convicts only itself."""
+        """ready -> running for at most so many. With `suspects` first one that was lost before, which comes alone: it
+        convicts only itself."""
         registry = self._client.registry
         claims = tuple(
             QueueClaim(name, most, fair=name in registry.queues and registry.queues[name].fair)
             for name in queues
         )
         store = self._client.store
-        store.leases.beat([incarnation])
-        alone = ClaimRequest(tuple(claim._replace(most=1) for claim in claims), 1, suspects=True)
-        claimed = store.jobs.exchange(incarnation, [], alone).claimed
+        claimed: tuple[ClaimedJob, ...] = ()
+        if suspects:
+            alone = ClaimRequest(tuple(claim._replace(most=1) for claim in claims), 1, suspects=True)
+            claimed = store.jobs.exchange(incarnation, [], alone).claimed
         if not claimed:
             claimed = store.jobs.exchange(
                 incarnation, [], ClaimRequest(claims, most, unparked=unparked)
@@ -123,7 +135,7 @@ class Outside:
         return self._reserved(incarnation, claimed)
 
     def close(self, incarnation: Incarnation) -> None:
-        """Nothing is held: the row goes."""
+        """The row goes; what it holds goes back at once, and at no cost."""
         self._client.store.leases.retire(incarnation)
 
     def held(self, texts: Sequence[str]) -> list[Held | None]:

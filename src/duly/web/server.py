@@ -23,7 +23,7 @@ from duly.web import tickets
 from duly.web.problems import Refused, problem, problem_for
 from duly.web.site import Site, WebOptions
 
-PARTS: Final = ("duly.web.api.routes", "duly.web.openapi", "duly.web.health")
+PARTS: Final = ("duly.web.api.routes", "duly.web.openapi", "duly.web.health", "duly.web.metrics")
 """Modules with `routes(site)`; imported when a server is made."""
 
 log: Final = logging.getLogger("duly.web")

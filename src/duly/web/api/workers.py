@@ -13,16 +13,22 @@ from starlette.responses import Response
 
 from duly.client.asked import Name, QueueName, Span, read_span
 from duly.client.outside import MOST_CLAIMED, Ending, Held, Reserved, completed, failed, read_lease
-from duly.core.defaults import MAX_RESULT, POLL, POLL_SQLITE
+from duly.core.defaults import MAX_RESULT
 from duly.core.durations import format_size
 from duly.core.errors import UsageError
 from duly.core.fingerprint import told
+from duly.core.job import Incarnation
 from duly.core.names import check_name
+from duly.core.trace import traceparent_of
 from duly.web.operation import Call, Nothing, Op, answer
 from duly.web.shapes import Id, readable
 
 LONGEST_WAIT: Final = timedelta(seconds=30)
 _LEASE: Final = timedelta(seconds=60)
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 1.0
+"""Seconds between two looks of one that waits."""
+_SUSPECTS_EVERY: Final = 5.0
 _LOST: Final = "lease_lost"
 
 TokenText = Annotated[str, Meta(max_length=200)]
@@ -56,7 +62,8 @@ class ReservedAnswer(Struct, frozen=True, kw_only=True):
     tenant: str
     tags: tuple[str, ...]
     correlation_id: str
-    trigger: str | None
+    traceparent: str | None
+    """Of whoever enqueued it."""
 
 
 class ClaimAnswer(Struct, frozen=True):
@@ -135,21 +142,44 @@ async def claim(call: Call[Claiming, Nothing]) -> Response:
     worker = _owner(call, body.worker)
     reservation = await acall(outside.open, body.queues, body.tasks, lease, worker, body.limit)
     reserved: list[Reserved] = []
-    loop = asyncio.get_running_loop()
-    ends = loop.time() + wait.total_seconds()
     try:
-        while True:
-            if await call.request.is_disconnected():
-                break
-            reserved = await acall(outside.take, reservation, body.queues, body.limit, parked)
-            left = ends - loop.time()
-            if reserved or left <= 0:
-                break
-            await asyncio.sleep(min(left, _poll(call)))
+        reserved = await _wait_for(call, reservation, parked, lease, wait)
     finally:
         if not reserved:
             await acall(outside.close, reservation)
     return answer(ClaimAnswer(tuple(map(_reserved, reserved))))
+
+
+async def _wait_for(
+    call: Call[Claiming, Nothing],
+    reservation: Incarnation,
+    parked: tuple[str, ...],
+    lease: timedelta,
+    wait: timedelta,
+) -> list[Reserved]:
+    """What is there within the time that the caller waits; nothing for one that has gone away."""
+    body, acall, outside = call.body, call.site.app.client.acall, call.site.outside
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    ends, beat_at = now + wait.total_seconds(), now + lease.total_seconds() / 3
+    suspects_at, pause = now, _FIRST_PAUSE
+    while not await call.request.is_disconnected():
+        looks = loop.time() >= suspects_at
+        reserved = await acall(outside.take, reservation, body.queues, body.limit, parked, suspects=looks)
+        now = loop.time()
+        if reserved:
+            # Whoever has gone meanwhile would hold them for a lease, and count as lost.
+            return [] if await call.request.is_disconnected() else reserved
+        if now >= ends:
+            break
+        if looks:
+            suspects_at = now + _SUSPECTS_EVERY
+        if now >= beat_at:
+            await acall(outside.beat, reservation)
+            beat_at = now + lease.total_seconds() / 3
+        await asyncio.sleep(min(ends - now, pause))
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+    return []
 
 
 async def ack(call: Call[Acking, Nothing]) -> Response:
@@ -157,10 +187,8 @@ async def ack(call: Call[Acking, Nothing]) -> Response:
     endings: list[Ending] = []
     for position, one in enumerate(call.body.acks):
         result = None if one.result is msgspec.UNSET else bytes(one.result)
-        if result is not None and len(result) > MAX_RESULT:
-            raise UsageError(
-                f"acks[{position}].result is larger than {format_size(MAX_RESULT)}; store it elsewhere"
-            )
+        if result is not None:
+            _check_result(result, position)
         endings.append(completed(None if result == b"null" else result))
     return await _end(call, [one.token for one in call.body.acks], endings)
 
@@ -221,6 +249,17 @@ async def _end(call: Call[Any, Nothing], tokens: list[str], endings: list[Ending
     return answer(EndsAnswer(tuple(results)))
 
 
+def _check_result(result: bytes, position: int) -> None:
+    if len(result) > MAX_RESULT:
+        raise UsageError(
+            f"acks[{position}].result is larger than {format_size(MAX_RESULT)}; store it elsewhere and ack its path"
+        )
+    if readable(result) is None:
+        raise UsageError(
+            f"acks[{position}].result cannot be read again: it holds a number or a text beyond JSON"
+        )
+
+
 def _check(call: Call[Any, Nothing], held: Sequence[Held | None]) -> None:
     for one in held:
         if one is not None:
@@ -231,12 +270,6 @@ def _owner(call: Call[Any, Nothing], worker: str) -> str:
     """Under which name the reservation stands: nobody extends what another token holds."""
     own = f"http:{call.caller.name}"
     return f"{own}:{check_name('actor', worker)}" if worker else own
-
-
-def _poll(call: Call[Any, Nothing]) -> float:
-    settings = call.site.app.settings
-    known = settings.poll or (POLL_SQLITE if settings.url.startswith("sqlite:") else POLL)
-    return known.total_seconds()
 
 
 def _reserved(one: Reserved) -> ReservedAnswer:
@@ -253,7 +286,7 @@ def _reserved(one: Reserved) -> ReservedAnswer:
         tenant=job.tenant,
         tags=job.tags,
         correlation_id=job.correlation_id,
-        trigger=job.trigger,
+        traceparent=traceparent_of(job.trigger),
     )
 
 
