@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from duly.core.bounds import Bound
 from duly.core.defaults import SCALE_CALM, SCALE_SETTLE, SCALE_WAIT
@@ -104,7 +105,7 @@ def test_the_outlook_of_a_queue_in_time_names_what_holds_its_target() -> None:
 
 
 def test_the_outlook_of_a_capped_queue_names_its_cap() -> None:
-    load = Load("mail", 500, 2, timedelta(minutes=5), 12.0, 5.0, 7.0, timedelta(seconds=30), stuck=True)
+    load = Load("mail", 500, 2, timedelta(minutes=5), 12.0, 5.0, 7.0, timedelta(seconds=30), capped=True)
 
     assert outlook(load, None, capped=20) == (
         "it runs as many as max_running=20 lets it: more processes would not help"
@@ -162,10 +163,20 @@ def test_a_change_is_given_time_to_show() -> None:
     assert later.wanted > 8
 
 
-def test_a_queue_at_its_cap_or_paused_starts_no_process() -> None:
-    load = Load("mail", 6_000, 1, timedelta(minutes=1), 100.0, 10.0, 1.0, timedelta(seconds=30), stuck=True)
+@pytest.mark.parametrize("why", ["capped", "paused"])
+def test_a_queue_at_its_cap_or_paused_starts_no_process(why: str) -> None:
+    load = replace(late(1), capped=why == "capped", paused=why == "paused")
 
     assert scale(Scaling(1), [load], 0.0, least=1, most=8).wanted == 1
+
+
+def test_a_late_queue_at_its_cap_keeps_the_processes_that_reach_it() -> None:
+    waiting, paused = replace(late(4), capped=True), replace(late(4), paused=True)
+
+    kept = scale(Scaling(4, calm_since=0.0), [waiting], CALM, least=1, most=8)
+
+    assert (kept.wanted, kept.calm_since) == (4, None)
+    assert scale(Scaling(4, calm_since=0.0), [paused], CALM, least=1, most=8).wanted == 3
 
 
 def test_a_steep_slope_is_answered_before_anything_is_late() -> None:
@@ -231,7 +242,7 @@ def test_whatever_comes_the_scaler_stays_between_its_bounds_and_steps_down_by_on
         now += 45.0
         load = Load(
             "mail", ready, memory.wanted, timedelta(seconds=oldest) if ready else None, into, out, into - out,
-            None, stuck,
+            None, capped=stuck,
         )  # fmt: skip
         after = scale(memory, [load], now, least=least, most=most)
         assert least <= after.wanted <= most

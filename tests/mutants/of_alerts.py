@@ -66,8 +66,8 @@ MUTANTS = [
     ),
     Mutant(
         "core/plan.py",
-        "    loads = [load for load in loads if not load.stuck]\n",
-        "    loads = list(loads)\n",
+        "    pressed = [load for load in loads if not load.capped and load.pressed()]\n",
+        "    pressed = [load for load in loads if load.pressed()]\n",
         "a queue at its cap starts no process",
         tests=PLAN,
     ),

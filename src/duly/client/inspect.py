@@ -382,7 +382,8 @@ def _queue_status(
         out_per_s=out,
         slope_per_s=count.slope_per_s,
         wait_target=pressure.wait_target,
-        stuck=count.paused or capped is not None,
+        paused=count.paused,
+        capped=capped is not None,
     )
     return QueueStatus(
         counts=count,

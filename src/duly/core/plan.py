@@ -110,8 +110,9 @@ class Load(Struct, frozen=True):
     out_per_s: float | None = None
     slope_per_s: float | None = None
     wait_target: timedelta | None = None
-    stuck: bool = False
-    """It is paused, or runs as many jobs as it may: more processes would start none of them."""
+    paused: bool = False
+    capped: bool = False
+    """It runs as many jobs as it may."""
     sharers: int = 1
     """Supervisors that serve it: each adds its part of what is needed."""
 
@@ -211,8 +212,8 @@ def scale(
     `room`: how many more the database has connections for; None: as many as you like. After a change the rates are
     left the tempo's `settle` to show it. A process that was stopped too early makes the next stop wait twice as long.
     """
-    loads = [load for load in loads if not load.stuck]
-    pressed = [load for load in loads if load.pressed()]
+    loads = [load for load in loads if not load.paused]
+    pressed = [load for load in loads if not load.capped and load.pressed()]
     if not pressed:
         return _calm(memory, loads, now, least, tempo)
     memory = replace(memory, calm_since=None)
@@ -233,7 +234,7 @@ def scale(
 
 def _calm(memory: Scaling, loads: list[Load], now: float, least: int, tempo: Tempo) -> Scaling:
     if any(load.ready and load.oldest is not None and load.oldest >= load.target / 2 for load in loads):
-        # In time, but not by much: neither up nor down.
+        # In time, but not by much: neither up nor down. Nor late behind a cap, which may take all processes to reach.
         return replace(memory, calm_since=None)
     since = now if memory.calm_since is None else memory.calm_since
     calm = tempo.calm.total_seconds() * memory.patience

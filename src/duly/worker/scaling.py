@@ -105,7 +105,8 @@ class Scaler:
                     out_per_s=count.out_per_s,
                     slope_per_s=count.slope_per_s,
                     wait_target=pressures[name].wait_target if name in pressures else None,
-                    stuck=count.paused or _at_cap(limits.get(queue_limit(name))),
+                    paused=count.paused,
+                    capped=_at_cap(limits.get(queue_limit(name))),
                     sharers=sharers,
                 )
             )
