@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 from opentelemetry import trace
@@ -232,3 +239,60 @@ def jobs_without_sdk(sqlite_url: str) -> Iterator[App]:
 async def test_an_app_is_traced_once(jobs_without_sdk: App) -> None:
     with pytest.raises(UsageError, match="traced already"):
         instrument(jobs_without_sdk)
+
+
+APP = """
+import os
+from pathlib import Path
+
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
+
+from duly import App
+from duly.otel import instrument
+
+out = open(Path(os.environ["SPANS"]) / f"{os.getpid()}.jsonl", "a", buffering=1)
+provider = TracerProvider()
+# An hour between exports: only a flush brings the spans out.
+exporter = ConsoleSpanExporter(out=out, formatter=lambda span: span.to_json(indent=None) + "\\n")
+provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=3_600_000))
+jobs = App()
+instrument(jobs, tracer_provider=provider)
+
+@jobs.task
+async def looped() -> None: ...
+
+@jobs.task
+def threaded() -> None: ...
+
+@jobs.task(isolation="process")
+def isolated() -> None: ...
+
+if __name__ == "__main__":
+    for task in (looped, threaded, isolated):
+        task.enqueue()
+    provider.force_flush()
+"""
+
+
+def spans_of_processes(folder: Path, url: str) -> list[dict[str, Any]]:
+    """What a program that enqueues and a worker leave behind."""
+    (folder / "traced_shop.py").write_text(APP)
+    environment = {**os.environ, "DULY_URL": url, "SPANS": str(folder), "PYTHONPATH": str(folder)}
+    worker = [sys.executable, "-m", "duly.cli.main", "worker", "traced_shop:jobs", "--until-idle"]
+    for command in ([sys.executable, str(folder / "traced_shop.py")], worker):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    return [json.loads(line) for file in folder.glob("*.jsonl") for line in file.read_text().splitlines()]
+
+
+@pytest.mark.process
+async def test_worker_processes_of_every_kind_hand_over_their_spans_before_they_end(
+    tmp_path: Path, sqlite_url: str
+) -> None:
+    spans = await asyncio.to_thread(spans_of_processes, tmp_path, sqlite_url)
+
+    sent = {span["context"]["span_id"]: span for span in spans if span["name"] == "send default"}
+    processed = {span["attributes"]["duly.task"]: span for span in spans if span["name"] == "process default"}
+    assert set(processed) == {"looped", "threaded", "isolated"}
+    assert {span["parent_id"] for span in processed.values()} == set(sent)
