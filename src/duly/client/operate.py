@@ -18,6 +18,7 @@ from duly.client.identity import AnyJob, job_id
 from duly.client.options import aware, urgency, whole_number
 from duly.client.provider import OWN
 from duly.client.selection import Verb
+from duly.client.token_acts import TokenActs
 from duly.client.twins import blocking, twin
 from duly.core.defaults import BULK_ACT, ENQUEUE_BATCH, PRIORITY
 from duly.core.durations import Duration, parse_duration, parse_rate
@@ -50,7 +51,7 @@ class Act(msgspec.Struct, frozen=True):
     dry_run: bool = False
 
 
-class Operate(AlertActs):
+class Operate(AlertActs, TokenActs):
     """`App.operate`. Every verb names its author: DULY_ACTOR, else user@host. Blocks; each has an `a` twin."""
 
     @blocking

@@ -151,6 +151,8 @@ def test_jobs_in_every_state_outlive_the_migration_and_go_on(
 
     records = {record.state: record for record in store.inspection.lookup(list(ids.values())) if record}
     assert {state: record.id for state, record in records.items()} == ids
+    (told,) = store.audits.page()
+    assert (told.verb, told.actor, told.reason, told.detail) == ("cancel", "ann", "x", '{"jobs":1}')
     assert records[State.completed].result == b'{"total":3}'
     assert records[State.ready].tags == ("a",)
     ours = worker(store, "ok", "unknown")

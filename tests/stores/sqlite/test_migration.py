@@ -144,6 +144,36 @@ def test_jobs_in_every_state_are_there_after_the_migration(open_store: Open, old
     assert {(record.args, record.trigger) for record in found if record} == {(b"{}", None)}
 
 
+def test_acts_that_earlier_releases_note_are_in_the_audit(
+    open_store: Open, old_file: Journal, connect: Connect
+) -> None:
+    note = "insert into duly_act (at, verb, by, reason, jobs) values (?, ?, ?, ?, ?)"
+    with closing(connect()) as connection:
+        connection.execute(note, (1_000_000, "run now", "ann", "urgent", 2))
+        connection.execute(note, (2_000_000, "pause queue:run fast", "bob", "an outage", 0))
+        connection.commit()
+    store = open_store(old_file)
+    store.schema.migrate()
+
+    with closing(connect()) as connection:
+        connection.execute(note, (3_000_000, "run at", "cal", "later", 1))
+        connection.execute(note, (4_000_000, "lift queue:mail", "cal", "over", 0))
+        connection.commit()
+
+    told = reversed(store.audits.page())
+    assert [
+        (one.at.timestamp(), one.actor, one.verb, one.target, one.reason, one.detail) for one in told
+    ] == [
+        (1.0, "ann", "run_now", "", "urgent", '{"jobs":2}'),
+        (2.0, "bob", "pause", "queue:run fast", "an outage", "{}"),
+        (3.0, "cal", "run_at", "", "later", '{"jobs":1}'),
+        (4.0, "cal", "lift", "queue:mail", "over", "{}"),
+    ]
+    store.audits.seal()
+    found = store.audits.verify()
+    assert (found.entries, found.faults) == (4, ())
+
+
 def test_jobs_of_the_first_release_go_on_as_any_other(open_store: Open, old_file: Journal) -> None:
     store = open_store(old_file)
     ended = Ended(IDS[State.running], 1, Event.complete, State.completed, Counters(), result=b"7")

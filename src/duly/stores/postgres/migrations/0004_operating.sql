@@ -149,6 +149,16 @@ create table {schema}.tally (
 create index attempt_ended on {schema}.attempt (ended_at);
 
 -- include: functions/note_act_2.sql
+-- What was noted so far.
+with noted as (
+    insert into {schema}.audit_entry (at, actor, verb, target, reason, detail)
+    select a.at, a.by, split_part(a.verb, ' ', 1), coalesce(substr(a.verb, nullif(position(' ' in a.verb), 0) + 1), ''), a.reason,
+           case when a.jobs > 0 then '{"jobs":' || a.jobs || '}' else '{}' end
+      from {schema}.act a order by a.id
+    returning id
+)
+insert into {schema}.audit_pending (id) select n.id from noted n;
+
 -- include: functions/note_jobs_1.sql
 -- include: functions/append_audit_1.sql
 -- include: functions/audit_page_1.sql
