@@ -265,14 +265,15 @@ def test_a_new_file_is_migrated_once(tmp_path: Path) -> None:
     after = run("migrate", "--check", *url)
 
     assert before.code == 1
-    assert before.err.endswith("has schema version 0 and needs 3; run duly migrate\n")
+    assert before.err.endswith("has schema version 0 and needs 4; run duly migrate\n")
     assert first.lines == [
-        f"sqlite:///{tmp_path}/new.db: schema version 0 -> 3",
+        f"sqlite:///{tmp_path}/new.db: schema version 0 -> 4",
         "  applied 0001_jobs",
         "  applied 0002_keys",
         "  applied 0003_control",
+        "  applied 0004_operating",
     ]
-    assert second.lines == [f"sqlite:///{tmp_path}/new.db: schema version 3 is current"]
+    assert second.lines == [f"sqlite:///{tmp_path}/new.db: schema version 4 is current"]
     assert (after.code, after.lines) == (0, second.lines)
 
 
