@@ -135,6 +135,8 @@ def test_all_of_the_table_is_exposed_and_nothing_else(jobs: App) -> None:
     hands.complete(completed)
     hands.end(undecodable(broken, describe(ValueError("broken"))))
     for _ in range(20):
+        # It grows, so that there is a time when it will be full.
+        jobs.enqueue_many([send.draft(), send.draft()])
         clock.advance("30s")
         jobs.store.upkeep.sweep(timedelta(hours=1), 3, timedelta(minutes=1))
 

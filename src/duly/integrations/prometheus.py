@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from duly.client.inspect import Inspect, QueueStatus, Status
+from duly.core.alerting import RULES
 from duly.core.errors import DulyError
 from duly.core.runs import TaskRuns
 from duly.telemetry.prometheus import CONTENT_TYPE, Value, exposed, family
@@ -66,6 +68,8 @@ class Collector:
             if not one.paused
         ]
         yield family("duly_schedule_late_seconds", late)
+        firing = Counter(one.rule for one in self._inspect.alerts() if one.state == "firing")
+        yield family("duly_alerts_firing", [((rule,), firing[rule]) for rule in RULES])
         yield from _of_runs(self._inspect.runs("1h").tasks)
 
     def _of_dead(self, now: datetime) -> Iterator[Family]:
@@ -129,6 +133,8 @@ def _of_queues(queues: Iterable[QueueStatus]) -> Iterator[Family]:
         "duly_queue_departures_per_second": lambda queue: queue.counts.out_per_s,
         "duly_queue_slope_per_second": lambda queue: queue.counts.slope_per_s,
         "duly_queue_drain_seconds": _drain,
+        "duly_queue_full_in_seconds": _full_in,
+        "duly_queue_workers_needed": lambda queue: queue.workers_needed,
         "duly_queue_wait_target_seconds": _wait_target,
         "duly_queue_max_depth": _max_depth,
         "duly_queue_refused_last_hour": lambda queue: queue.pressure.refused,
@@ -167,6 +173,10 @@ def _drain(queue: QueueStatus) -> float | None:
     if not queue.rates_known:
         return None
     return math.inf if queue.drain is None else queue.drain.total_seconds()
+
+
+def _full_in(queue: QueueStatus) -> float | None:
+    return None if queue.full_in is None else queue.full_in.total_seconds()
 
 
 def _wait_target(queue: QueueStatus) -> float | None:
