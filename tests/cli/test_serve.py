@@ -109,3 +109,34 @@ def test_it_answers_with_a_token_until_it_is_told_to_stop(url: str, tmp_path: Pa
     assert seen.status_code == 200
     assert code == 0, log.read_text()
     assert f"http://127.0.0.1:{port}/" in log.read_text()
+
+
+def test_a_page_that_listens_does_not_hold_up_the_end(url: str, tmp_path: Path) -> None:
+    app = App(url)
+
+    @app.task
+    def send() -> None: ...
+
+    token(url, "read")
+    ticket, port = send.using(delay="1h").enqueue().ticket(), free_port()
+    app.close()
+    log = tmp_path / "serve.log"
+    with log.open("w") as errors:
+        server = subprocess.Popen([*DULY, "serve", "--url", url, "--port", str(port)], stderr=errors)
+        try:
+            wait_until(lambda: log.read_text().count("Uvicorn running"), timeout=60)
+            with httpx2.stream("GET", f"http://127.0.0.1:{port}/t/{ticket}/events", timeout=60) as events:
+                lines = events.iter_lines()
+                first = next(lines)
+                server.send_signal(signal.SIGTERM)
+                rest = list(lines)
+            code = server.wait(60)
+        finally:
+            server.kill()
+            server.wait()
+
+    assert first == "event: status"
+    assert '"ended":true' not in "".join(rest)
+    assert code == 0
+    # What uvicorn says when it waits in vain, ten seconds long.
+    assert "timeout graceful shutdown exceeded" not in log.read_text()

@@ -10,7 +10,7 @@ from duly import App
 from duly.core.errors import StoreUnreachable
 from duly.core.job import ClaimedJob, JobId, JobRecord
 from duly.core.lifecycle import State
-from duly.web.watcher import Watcher
+from duly.web.watcher import Stopping, Watcher
 from tests.client.conftest import Hands
 
 
@@ -104,4 +104,21 @@ async def test_who_leaves_takes_nobody_else_along(jobs: App) -> None:
     assert record is not None
     assert record.state is State.cancelled
     await stays.aclose()
+    assert watcher.listeners == 0
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_ends_lets_go_of_all_who_listen(jobs: App) -> None:
+    enqueued = await jobs.find_task("send").aenqueue()
+    watcher = Watcher(jobs, 60.0)
+    records = [watcher.follow(enqueued.id) for _ in range(3)]
+    for one in records:
+        await anext(one)
+    waiting = [asyncio.ensure_future(anext(one)) for one in records]
+    await asyncio.sleep(0)
+
+    watcher.stop()
+    ends = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [type(end) for end in ends] == [Stopping] * 3
     assert watcher.listeners == 0

@@ -118,6 +118,7 @@ def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, st
         from duly.alerts.watch import AlertWatch
         from duly.telemetry.hub import Hub
         from duly.web.server import build
+        from duly.web.serving import Server
         from duly.web.site import WebOptions
         from duly.worker.duties import Duties
     except ModuleNotFoundError as error:
@@ -146,7 +147,7 @@ def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, st
         log_level=settings.log_level,
         timeout_graceful_shutdown=10,
     )
-    server = uvicorn.Server(config)
+    server = Server(config, web.state.site.watcher.stop)
     hub = Hub()
     hub.listen(app.client.tell)
     alerts = Duties([AlertWatch(app.client)], hub)

@@ -87,6 +87,7 @@ async def _stream(site: Site, id: JobId, known: str) -> AsyncIterator[bytes]:
                 continue
             if one.over:
                 yield _END
+            if one.over or one.cut:
                 return
             if one.job is not None and etag(one.job) != known:
                 known = etag(one.job)
@@ -98,6 +99,8 @@ async def _stream(site: Site, id: JobId, known: str) -> AsyncIterator[bytes]:
 class _News(NamedTuple):
     job: JobRecord | None
     over: bool = False
+    cut: bool = False
+    """Nothing more is known here; the client comes back."""
 
 
 async def _listen(site: Site, id: JobId, news: asyncio.Queue[_News]) -> None:
@@ -107,6 +110,7 @@ async def _listen(site: Site, id: JobId, news: asyncio.Queue[_News]) -> None:
                 await news.put(_News(job))
         except DulyError:
             # The stream ends without its end, and the client comes back.
+            await news.put(_News(None, cut=True))
             return
     await news.put(_News(None, over=True))
 

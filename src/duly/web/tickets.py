@@ -24,7 +24,7 @@ from duly.core.ticket import Ticket
 from duly.core.ticket_status import TicketState, TicketStatus
 from duly.web.problems import problem
 from duly.web.ticket_page import HEADINGS, fragment, page, plain_page, static
-from duly.web.watcher import Watcher
+from duly.web.watcher import Stopping, Watcher
 
 AGAIN: Final = 5.0
 """Seconds after which a place in the line is looked up again, though the job itself has not changed."""
@@ -161,7 +161,7 @@ async def _moments(watcher: Watcher, id: JobId) -> AsyncIterator[bool]:
                 if done:
                     try:
                         waiting.result()
-                    except StopAsyncIteration:
+                    except (StopAsyncIteration, Stopping):
                         return
                     waiting = asyncio.ensure_future(anext(records))
                 yield bool(done)

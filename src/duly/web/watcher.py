@@ -24,6 +24,10 @@ _AT_ONCE: Final = 500
 log: Final = logging.getLogger("duly.web")
 
 
+class Stopping(StoreUnreachable):
+    """This server ends: ask again, and another one answers."""
+
+
 class Watcher:
     """Tells listeners of every change of a job that a look finds."""
 
@@ -33,6 +37,14 @@ class Watcher:
         self._listeners: dict[JobId, set[asyncio.Event]] = {}
         self._seen: dict[JobId, JobRecord | None] = {}
         self._task: asyncio.Task[None] | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Let go of all who listen, so that a server need not wait for them. In the thread of the loop."""
+        self._stopped = True
+        for events in self._listeners.values():
+            for news in events:
+                news.set()
 
     @property
     def listeners(self) -> int:
@@ -46,7 +58,8 @@ class Watcher:
     async def follow(self, id: JobId) -> AsyncGenerator[JobRecord | None, None]:
         """The job at once, then at each change, up to its end; None while it is not visible.
 
-        An outage of the store is waited out. Close it, or cancel the task that reads it, to stop listening.
+        An outage of the store is waited out. Close it, or cancel the task that reads it, to stop listening. Stopping is
+        raised once the server ends.
         """
         news = asyncio.Event()
         self._listeners.setdefault(id, set()).add(news)
@@ -57,6 +70,8 @@ class Watcher:
             while record is None or record.state not in FINAL:
                 await news.wait()
                 news.clear()
+                if self._stopped:
+                    raise Stopping("this server ends; ask again")
                 latest = self._seen.get(id)
                 if latest != record:
                     record = latest
