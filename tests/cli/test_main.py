@@ -47,6 +47,7 @@ def test_every_command_of_this_half_is_there() -> None:
         "demo",
         "worker",
         "serve",
+        "token",
         "migrate",
         "check",
         "enqueue",

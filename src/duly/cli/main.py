@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "demo": "demo",
     "worker": "worker",
     "serve": "serve",
+    "token": "token",
     "migrate": "migrate",
     "check": "check",
     "enqueue": "enqueue",

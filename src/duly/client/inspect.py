@@ -24,6 +24,7 @@ from duly.client.registry import nearest
 from duly.client.run_reads import RunReads
 from duly.client.scale import Scale, scale_of
 from duly.client.settings import without_password
+from duly.client.token_acts import TokenReads
 from duly.client.trace_reads import TraceReads
 from duly.client.twins import blocking, twin
 from duly.core.bounds import Pressure, pressure_text
@@ -114,7 +115,7 @@ class JobPage(msgspec.Struct, frozen=True):
     """Set when the time for one look was over: older jobs may match, too."""
 
 
-class Inspect(AlertReads, TraceReads, RunReads):
+class Inspect(AlertReads, TraceReads, RunReads, TokenReads):
     """`App.inspect`. Every method blocks for a round trip or few; each has an `a` twin."""
 
     @blocking
