@@ -79,6 +79,7 @@ def test_every_command_of_this_half_is_there() -> None:
         *(f"duly schedules {verb}" for verb in ("list", "run", "pause", "resume", "remove")),
         *(f"duly overrides {verb}" for verb in ("list", "lift")),
         *(f"duly alerts {verb}" for verb in ("list", "history", "test", "silence", "unsilence")),
+        *(f"duly token {verb}" for verb in ("create", "list", "revoke")),
         *(f"duly tenants {verb}" for verb in ("list", "show")),
         *(f"duly workers {verb}" for verb in ("list", "show", "drain")),
     }

@@ -32,6 +32,12 @@ class Problem(Struct, frozen=True, kw_only=True):
     detail: str | None = None
 
 
+class Why(Struct, frozen=True, forbid_unknown_fields=True):
+    """Of an act that needs nothing else."""
+
+    reason: Reason = ""
+
+
 class EnqueuedAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job that is stored and will be run."""
 

@@ -33,7 +33,7 @@ from duly.web.shapes import (
     JobDetailAnswer,
     JobPageAnswer,
     Page,
-    Reason,
+    Why,
     detail_answer,
     job_answer,
 )
@@ -89,12 +89,6 @@ class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     where: str | None = None
     before: Id | None = None
     limit: Page = 50
-
-
-class Act(Struct, frozen=True, forbid_unknown_fields=True):
-    """Why."""
-
-    reason: Reason = ""
 
 
 async def enqueue(call: Call[JobRequest, Nothing]) -> Response:
@@ -181,7 +175,7 @@ async def job_events(call: Call[None, Nothing]) -> Response:
     return follow_job(call.site, call.request, found)
 
 
-async def cancel(call: Call[Act, Nothing]) -> Response:
+async def cancel(call: Call[Why, Nothing]) -> Response:
     """Waiting: cancelled at once; running: asked to stop."""
     number = call.number()
     found = (await call.site.inspect.alookup([number]))[0]
@@ -426,7 +420,7 @@ OPERATIONS: Final[tuple[Op[Any, Any], ...]] = (
         cancel,
         "operate",
         answer=JobAnswer,
-        body=Act,
+        body=Why,
         body_may_be_left_out=True,
         also={404: "There is no such job that the caller may see.", 409: "It has ended already."},
     ),

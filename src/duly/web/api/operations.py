@@ -12,7 +12,7 @@ from duly.stores.protocol import OperationRecord
 from duly.web.auth import Caller
 from duly.web.operation import Call, Nothing, Op, answer
 from duly.web.problems import Refused
-from duly.web.shapes import OperationAnswer, OperationsAnswer, operation_answer
+from duly.web.shapes import OperationAnswer, OperationsAnswer, Why, operation_answer
 
 
 async def list_operations(call: Call[None, Nothing]) -> Response:
@@ -29,25 +29,31 @@ async def get_operation(call: Call[None, Nothing]) -> Response:
     return answer(operation_answer(await _seen(call)))
 
 
-async def pause(call: Call[None, Nothing]) -> Response:
+async def pause(call: Call[Why, Nothing]) -> Response:
     """Hold it; nothing it did is undone."""
     id = await _allowed(call)
-    return answer(operation_answer(await call.site.operate(call.caller).apause_operation(id)))
+    return answer(
+        operation_answer(await call.site.operate(call.caller).apause_operation(id, reason=call.body.reason))
+    )
 
 
-async def resume(call: Call[None, Nothing]) -> Response:
+async def resume(call: Call[Why, Nothing]) -> Response:
     """Let it go on."""
     id = await _allowed(call)
-    return answer(operation_answer(await call.site.operate(call.caller).aresume_operation(id)))
+    return answer(
+        operation_answer(await call.site.operate(call.caller).aresume_operation(id, reason=call.body.reason))
+    )
 
 
-async def cancel(call: Call[None, Nothing]) -> Response:
+async def cancel(call: Call[Why, Nothing]) -> Response:
     """End it; nothing it did is undone."""
     id = await _allowed(call)
-    return answer(operation_answer(await call.site.operate(call.caller).acancel_operation(id)))
+    return answer(
+        operation_answer(await call.site.operate(call.caller).acancel_operation(id, reason=call.body.reason))
+    )
 
 
-async def _seen(call: Call[None, Nothing]) -> OperationRecord:
+async def _seen(call: Call[None, Nothing] | Call[Why, Nothing]) -> OperationRecord:
     """The operation. Refused, 404, for one that is not there or not the caller's to see."""
     number = call.number()
     try:
@@ -59,7 +65,7 @@ async def _seen(call: Call[None, Nothing]) -> OperationRecord:
     return record
 
 
-async def _allowed(call: Call[None, Nothing]) -> int:
+async def _allowed(call: Call[Why, Nothing]) -> int:
     """Its number, if the caller may act on it. 409 when it has ended."""
     record = await _seen(call)
     verb = _verb(record)
@@ -117,6 +123,8 @@ OPERATIONS: Final[tuple[Op[Any, Any], ...]] = (
             act,
             "dead",
             answer=OperationAnswer,
+            body=Why,
+            body_may_be_left_out=True,
             also=_ALSO,
         )
         for word, act in (("pause", pause), ("resume", resume), ("cancel", cancel))

@@ -17,6 +17,7 @@ from duly.web.shapes import (
     QueuesAnswer,
     Reason,
     ResumeAnswer,
+    Why,
     pause_answer,
     queue_answer,
     seconds,
@@ -26,10 +27,6 @@ from duly.web.shapes import (
 class Pausing(Struct, frozen=True, forbid_unknown_fields=True):
     lasting: Span | None = None
     """It ends by itself after so long; without it, it lasts until it is resumed."""
-    reason: Reason = ""
-
-
-class Resuming(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Reason = ""
 
 
@@ -84,7 +81,7 @@ async def pause(call: Call[Pausing, Nothing]) -> Response:
     return answer(pause_answer(done))
 
 
-async def resume(call: Call[Resuming, Nothing]) -> Response:
+async def resume(call: Call[Why, Nothing]) -> Response:
     name = call.text("queue")
     call.caller.check("operate", name)
     done = await call.site.operate(call.caller).aresume(name, reason=call.body.reason)
@@ -164,7 +161,7 @@ OPERATIONS: Final[tuple[Op[Any, Any], ...]] = (
         resume,
         "operate",
         answer=ResumeAnswer,
-        body=Resuming,
+        body=Why,
         body_may_be_left_out=True,
         also=_GONE,
     ),
