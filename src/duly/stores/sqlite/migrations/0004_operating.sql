@@ -37,12 +37,12 @@ create table {prefix}_audit_entry (
 
 -- What a process of an earlier release notes while it still runs is an entry, too. What stands behind the first space of a
 -- verb is what the act was done to. One line: a statement ends where a line does.
-create trigger {prefix}_act_in after insert on {prefix}_act begin insert into {prefix}_audit_entry (at, actor, verb, target, reason, detail) select new.at, new.by, iif(a.space > 0, substr(a.verb, 1, a.space - 1), a.verb), iif(a.space > 0, substr(a.verb, a.space + 1), ''), new.reason, iif(new.jobs > 0, json_object('jobs', new.jobs), '{}') from (select v.verb, instr(v.verb, ' ') as space from (select case new.verb when 'run now' then 'run_now' when 'run at' then 'run_at' else new.verb end as verb) as v) as a; end;
+create trigger {prefix}_act_in after insert on {prefix}_act begin insert into {prefix}_audit_entry (at, actor, verb, target, reason, detail) select new.at, new.by, iif(a.space > 0, substr(a.verb, 1, a.space - 1), a.verb), iif(a.space > 0, substr(a.verb, a.space + 1), ''), new.reason, iif(new.jobs > 0, json_object('jobs', new.jobs), json_object()) from (select v.verb, instr(v.verb, ' ') as space from (select case new.verb when 'run now' then 'run_now' when 'run at' then 'run_at' else new.verb end as verb) as v) as a; end;
 
 -- And what was noted so far.
 insert into {prefix}_audit_entry (at, actor, verb, target, reason, detail)
 select at, by, iif(space > 0, substr(word, 1, space - 1), word), iif(space > 0, substr(word, space + 1), ''), reason,
-       iif(jobs > 0, json_object('jobs', jobs), '{}')
+       iif(jobs > 0, json_object('jobs', jobs), json_object())
 from (select *, instr(word, ' ') as space from (
     select *, case verb when 'run now' then 'run_now' when 'run at' then 'run_at' else verb end as word from {prefix}_act))
 order by number;
