@@ -10,6 +10,7 @@ from duly.alerts import Alert, Notification, SinkFailed, Webhook
 from duly.alerts.watch import AlertWatch
 from duly.core.defaults import ALERT_EVERY
 from duly.core.errors import NotFound, UsageError
+from duly.stores.faults import Transient
 from tests.alerts.scene import MINUTE, STORIES, Scene
 
 
@@ -161,3 +162,17 @@ def test_what_an_app_says_of_its_queue_holds_for_whoever_looks(scene: Scene) -> 
 
     assert verdict is not None
     assert "late" not in {finding.rule for finding in verdict.holds}
+
+
+@pytest.mark.parametrize("part", ["alerts", "inspection"])
+def test_a_store_that_does_not_answer_is_a_passing_fault_of_the_duty(
+    scene: Scene, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> object:
+        raise Transient("no route")
+
+    method = {"alerts": "records", "inspection": "counts"}[part]
+    monkeypatch.setattr(getattr(scene.apps[0].store, part), method, away)
+
+    with pytest.raises(Transient, match="no route"):
+        scene.watch.run(0.0)

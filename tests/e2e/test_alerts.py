@@ -28,10 +28,12 @@ def test_a_dead_letter_is_told_once_by_a_fleet_of_two(place: Place) -> None:
     ]
 
 
-def test_queues_that_nobody_watches_are_named_at_the_start(place: Place) -> None:
+def test_queues_that_nobody_watches_are_named_at_the_start_and_told_of_in_the_log(place: Place) -> None:
     worker = place.start(APP)
+    place.store.jobs.enqueue([NewJob(queue="first", task="die", args=b"{}")])
 
     worker.wait_said("nobody owns, and no alert watches, first, second")
+    worker.wait_said("alert FIRING dead-letter queue:first: 1 dead letter, the latest of die: ", timeout=90)
 
     assert worker.stop() == 0
 
