@@ -286,9 +286,14 @@ class App(Declaring, Scheduling, Notifying):
 
         """
         # What stands above this module is asked for by name, when it is wanted.
-        build = importlib.import_module("duly.web.server").build
-        options = importlib.import_module("duly.web.site").WebOptions
-        return build(self, options(open=without_tokens, public_url=public_url, rate=rate), prefix=prefix)
+        try:
+            server = importlib.import_module("duly.web.server")
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "duly":
+                raise
+            raise UsageError(f"{error.name} is not installed: pip install 'duly[web]'") from error
+        options = server.WebOptions(open=without_tokens, public_url=public_url, rate=rate)
+        return server.build(self, options, prefix=prefix)
 
     @property
     def settings(self) -> Settings:

@@ -1,11 +1,13 @@
 """Who is answered: tokens and their scopes, the open mode, the rate of a token, and what a body may be."""
 
+import sys
 from collections.abc import Iterator
 
 import httpx2
 import pytest
 
 from duly import App
+from duly.core.errors import UsageError
 from duly.web.limits import Limits
 from duly.web.problems import Refused
 from tests.web.conftest import Client, Place, Serving, declare, new_token
@@ -254,3 +256,15 @@ def test_a_mount_brings_its_own_path(sqlite_url: str) -> None:
     app.close()
     assert accepted.headers["Location"].startswith(f"{serving.url}/jobs/duly/v1/jobs/")
     assert seen.status_code == 200
+
+
+def test_without_the_extra_it_is_said_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, sqlite_url: str
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("duly.web")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    app = App(sqlite_url)
+
+    with pytest.raises(UsageError, match=r"pip install 'duly\[web\]'"):
+        app.asgi()
