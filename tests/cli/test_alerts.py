@@ -71,6 +71,26 @@ def test_list_shows_what_fires_and_what_is_about_to(bench: Bench, duly: Terminal
     ]
 
 
+def test_status_names_what_fires(bench: Bench, duly: Terminal) -> None:
+    bench.put(queue="mail")
+    before = duly("status").lines
+    duly("check", "--alerts")
+    bench.clock.advance(timedelta(minutes=1))
+    duly("check", "--alerts")
+
+    assert not [line for line in before if "alert fires" in line]
+    assert duly("status").lines[-1] == "1 alert fires: no-worker queue:mail; see duly alerts list"
+
+
+def test_check_finds_a_sink_that_cannot_be_read(duly: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DULY_ALERTS", "page=gopher://hole")
+
+    answer = duly("check")
+
+    assert answer.code == 1
+    assert "error: alerts: no sink is made of 'gopher'" in answer.out
+
+
 def test_silences_are_made_shown_and_ended(bench: Bench, duly: Terminal) -> None:
     made = duly("alerts", "silence", "queue:mail", "--for", "1h", "--rule", "late", "--reason", "INC-311")
     shown = duly("alerts", "list")

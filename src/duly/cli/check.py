@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import click
 
+from duly.alerts.watch import AlertWatch, sinks_of
+from duly.app import App
 from duly.client.check import Check, Finding
 from duly.client.settings import SettingRow
 from duly.core.errors import DulyError, UsageError
@@ -64,8 +66,6 @@ def check(context: click.Context, module: str | None, alerts: bool) -> None:
 
 def _watch(session: Session, module: str | None) -> None:
     """One round over the alert rules."""
-    from duly.alerts.watch import AlertWatch
-
     named = module is not None or session.has_reference()
     app = session.app(module) if named else session.data()
     if named:
@@ -92,11 +92,11 @@ def _look(session: Session, module: str | None) -> Check:
     problem: UsageError | None = None
     try:
         if module is not None or session.has_reference():
-            return session.app(module).check()
+            return _with_sinks(session.app(module))
     except UsageError as error:
         problem = error
     try:
-        found = session.store_only().check()
+        found = _with_sinks(session.store_only())
     except DulyError as error:
         found = Check((Finding("error", str(error)),))
     # Without code there is nothing to say about declarations.
@@ -106,6 +106,18 @@ def _look(session: Session, module: str | None) -> Check:
     if problem is not None:
         findings = (Finding("error", str(problem)), *findings)
     return Check(findings, found.settings)
+
+
+def _with_sinks(app: App) -> Check:
+    """The App's check, and whether its alerts can go where they should."""
+    found = app.check()
+    try:
+        sinks_of(app.client)
+    except UsageError as error:
+        # A setting that cannot be read at all is found already.
+        if str(error) not in {finding.text for finding in found.findings}:
+            return Check((Finding("error", f"alerts: {error}"), *found.findings), found.settings)
+    return found
 
 
 def _finding_lines(findings: tuple[Finding, ...]) -> Iterator[str]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import click
 from msgspec.structs import replace
 
+from duly.client.alert_reads import firing
 from duly.client.inspect import QueueStatus, Status
 from duly.core.bounds import share_text
+from duly.core.operating import AlertRecord
 from duly.core.share import advice, shares
 from duly.stores.protocol import QueueCount
 
 from .options import common
-from .output import Column, Out, age, count, counted, plain, rate
+from .output import Column, Out, age, count, counted, plain, printable, rate
 from .session import session_of
 
 COLUMNS = (
@@ -31,6 +33,7 @@ COLUMNS = (
     Column(""),
 )
 
+_ALARMS = 5
 _KEYS = 5
 """Ordering keys that are stuck or hot, and told of."""
 
@@ -58,7 +61,9 @@ def status(context: click.Context, queue: str | None) -> None:
     found = app.inspect.status()
     if queue is not None:
         found = replace(found, queues=(app.inspect.queue(queue),))
-    troubles = app.inspect.key_troubles(queue) if session.out.for_people and not session.quiet else ()
+    people = session.out.for_people and not session.quiet
+    troubles = app.inspect.key_troubles(queue) if people else ()
+    alarms = firing(app.inspect.alerts()) if people else []
 
     def told() -> list[str]:
         more = [f"{len(troubles) - _KEYS} more ordering keys: duly check"] if len(troubles) > _KEYS else []
@@ -66,6 +71,7 @@ def status(context: click.Context, queue: str | None) -> None:
             *lines(found, session.out),
             *(f"{text[0].upper()}{text[1:]}." for text in troubles[:_KEYS]),
             *more,
+            *alarm(alarms),
         ]
 
     session.out.answer(plain(found), told, (plain(row) for row in found.queues))
@@ -78,6 +84,16 @@ def lines(found: Status, out: Out) -> list[str]:
     if not out.quiet:
         text += [*sentences(found), *room(found), *burden(found)]
     return text
+
+
+def alarm(alarms: Sequence[AlertRecord]) -> list[str]:
+    """What fires, by name."""
+    if not alarms:
+        return []
+    named = ", ".join(printable(f"{one.rule} {one.target}") for one in alarms[:_ALARMS])
+    more = f" and {len(alarms) - _ALARMS} more" if len(alarms) > _ALARMS else ""
+    fires = "1 alert fires" if len(alarms) == 1 else f"{len(alarms)} alerts fire"
+    return [f"{fires}: {named}{more}; see duly alerts list"]
 
 
 def room(found: Status) -> list[str]:
