@@ -8,11 +8,16 @@ from duly.cli.main import cli
 from duly.cli.session import Session
 from duly.client.reference import reference_of
 from duly.integrations import flask as glue
+from duly.integrations.flask import accepted
 from duly.integrations.wsgi import Correlation
 
 
-def init_app(web: Flask, jobs: App) -> None:
-    """Join the two: handlers run in the application's context, duly's errors become problems, `flask duly` works."""
+def init_app(web: Flask, jobs: App, *, at: str | None = None) -> None:
+    """Join the two: handlers run in the application's context, duly's errors become problems, `flask duly` works.
+
+    With `at`, the path at which your proxy leads to `duly serve`, as "/duly", `accepted` hands out tickets.
+    """
+    glue.name_place(web, jobs, at)
     glue.surround(web, jobs)
     glue.explain_errors(web)
     web.cli.add_command(_command(jobs))
@@ -35,4 +40,4 @@ def _command(jobs: App) -> click.Command:
     return duly
 
 
-__all__ = ["Correlation", "init_app"]
+__all__ = ["Correlation", "accepted", "init_app"]
