@@ -115,6 +115,27 @@ def test_one_sink_that_fails_keeps_no_other_waiting(scene: Scene) -> None:
     assert scene.told("dead-letter") == ["firing"]
 
 
+def test_a_broken_sink_is_tried_once_a_round_however_much_waits_for_it(scene: Scene) -> None:
+    class Broken:
+        tries = 0
+
+        def send(self, note: Notification) -> None:
+            self.tries += 1
+            raise SinkFailed("no line")
+
+    broken = Broken()
+    watch = AlertWatch(scene.apps[0].client, {"broken": broken, "hook": Webhook(scene.hook.url)})
+    scene.die()
+    scene.bench.put(queue="other")
+
+    watch.round(always=True)
+    scene.bench.clock.advance(MINUTE)
+    watch.round(always=True)
+
+    assert [request.json["data"]["rule"] for request in scene.hook.requests] == ["dead-letter", "no-worker"]
+    assert broken.tries == 2
+
+
 def test_what_a_silence_covers_is_told_at_its_end_if_it_still_holds(scene: Scene) -> None:
     come_true, put_right = STORIES["late"]
     operate = scene.apps[0].operate

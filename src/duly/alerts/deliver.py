@@ -22,7 +22,6 @@ _TAKEN: Final = timedelta(minutes=1)
 _WAITS: Final = tuple(timedelta(seconds=s) for s in (10, 30, 60, 300, 900, 1800, 3600))
 _MOST_TRIES: Final = 30
 """A sink that took nothing for about a day is given up for that change; the next change is tried again."""
-_AT_ONCE: Final = 10
 _MOST: Final = 200
 
 
@@ -45,21 +44,23 @@ class Deliverer:
         self._stopping = stopping
 
     def round(self) -> Sent:
-        """Send what is due, the oldest change first; blocks for as long as the sinks take."""
+        """Send what is due, the oldest change first; blocks for as long as the sinks take, each broken one once."""
         store = self._client.store.alerts
-        sent, failed, left = 0, [], _MOST
-        while left > 0 and not self._stopping():
+        sent = 0
+        failed: dict[str, str] = {}
+        for _ in range(_MOST):
+            whole = tuple(name for name in self._sinks if name not in failed)
             # One at a time: what is taken and not begun would wait a minute if this process dies.
-            due = store.due(tuple(self._sinks), _TAKEN, 1)
+            due = store.due(whole, _TAKEN, 1) if whole and not self._stopping() else []
             if not due:
                 break
-            left -= 1
             error = self._hand_over(due[0])
             if error is None:
                 sent += 1
             else:
-                failed.append(error)
-        return Sent(sent, tuple(failed))
+                # Its time is everybody's: what else goes there waits for the next round.
+                failed[due[0].sink] = error
+        return Sent(sent, tuple(failed.values()))
 
     def _hand_over(self, delivery: AlertDelivery) -> str | None:
         store, change = self._client.store.alerts, delivery.change.id
