@@ -56,7 +56,7 @@ def test_an_interrupted_statement_costs_its_connection_only(store: PostgresStore
         main = threading.get_ident()
 
         def interrupt() -> None:
-            wait_until(lambda: waits_for_lock(watcher, "enqueue_one_1"), what="the enqueue waits")
+            wait_until(lambda: waits_for_lock(watcher, "enqueue_one_2"), what="the enqueue waits")
             signal.pthread_kill(main, signal.SIGINT)
 
         # Whoever runs the tests in the background may have left Ctrl-C ignored.

@@ -27,13 +27,13 @@ ADMITTED: Final = 1024
 _LONGEST: Final = 250_000 * 365.25 * 86_400
 
 _SPECIAL: Final = (
-    "delay", "run_at", "expires", "tags", "holder", "idempotency", "unique", "version", "then", "on_dead", "trigger",
-    "blobs", "ordering_key", "fair", "batch",
+    "delay", "run_at", "expires", "tags", "holder", "idempotency", "unique", "version", "then", "on_dead", "blobs",
+    "ordering_key", "fair", "batch",
 )  # fmt: skip
 _special: Final = attrgetter(*_SPECIAL)
 _NOTHING_SPECIAL: Final = _special(NewJob("", "", b""))
 _kind: Final = attrgetter(
-    "queue", "task", "priority", "timeout", "attempts", "tenant", "correlation_id", *_SPECIAL
+    "queue", "task", "priority", "timeout", "attempts", "tenant", "correlation_id", "trigger", *_SPECIAL
 )
 
 queue_key = lru_cache(maxsize=4096)(key_of)
@@ -75,6 +75,7 @@ def alike(jobs: Sequence[NewJob], *, now: datetime | None) -> dict[str, Any] | N
         "attempts": job.attempts,
         "tenant": job.tenant,
         "correlation": job.correlation_id,
+        "trigger": job.trigger,
         "now": now,
     }
 
