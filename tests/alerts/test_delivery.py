@@ -136,6 +136,25 @@ def test_a_broken_sink_is_tried_once_a_round_however_much_waits_for_it(scene: Sc
     assert broken.tries == 2
 
 
+def test_that_it_fires_is_never_told_after_that_it_is_over(scene: Scene) -> None:
+    come_true, put_right = STORIES["late"]
+    scene.hook.answers = [500] * 4
+    come_true(scene)
+    scene.look_twice(MINUTE)
+    for seconds in (10, 30, 60):
+        scene.bench.clock.advance(timedelta(seconds=seconds))
+        scene.look()
+    put_right(scene)
+    scene.look_twice(3 * MINUTE)
+    over = scene.told("late")
+
+    scene.bench.clock.advance(10 * MINUTE)
+    scene.look()
+
+    assert over == ["firing"] * 4 + ["clear"]
+    assert scene.told("late") == over
+
+
 def test_what_a_silence_covers_is_told_at_its_end_if_it_still_holds(scene: Scene) -> None:
     come_true, put_right = STORIES["late"]
     operate = scene.apps[0].operate

@@ -51,6 +51,13 @@ MUTANTS = [
         tests=(*DELIVERY, *STORE),
     ),
     Mutant(
+        "alerts/deliver.py",
+        "        if delivery.tries > 1 and self._is_overtaken(delivery):\n",
+        "        if delivery.tries > 99 and self._is_overtaken(delivery):\n",
+        "that it fires is not told after that it is over",
+        tests=DELIVERY,
+    ),
+    Mutant(
         "alerts/policies.py",
         "        if stored.get(target) != value:\n",
         "        if stored.get(target) == value:\n",

@@ -57,13 +57,17 @@ class Deliverer:
             error = self._hand_over(due[0])
             if error is None:
                 sent += 1
-            else:
+            elif error:
                 # Its time is everybody's: what else goes there waits for the next round.
                 failed[due[0].sink] = error
         return Sent(sent, tuple(failed.values()))
 
     def _hand_over(self, delivery: AlertDelivery) -> str | None:
+        """None: it was taken; "": there is nothing to say any more; else why it was not taken."""
         store, change = self._client.store.alerts, delivery.change.id
+        if delivery.tries > 1 and self._is_overtaken(delivery):
+            store.unsent(change, delivery.sink, "a later change was told first", None)
+            return ""
         try:
             self._sinks[delivery.sink].send(self.notification(delivery))
         except SinkFailed as error:
@@ -78,6 +82,17 @@ class Deliverer:
         store.unsent(change, delivery.sink, said[:500], wait)
         self._client.tell(AlertNotSent(delivery.sink, said[:500], final))
         return f"{delivery.sink}: {said}"
+
+    def _is_overtaken(self, delivery: AlertDelivery) -> bool:
+        """Whether its sink knows of the alert's present state: an old one after that would mislead."""
+        store, change = self._client.store.alerts, delivery.change
+        latest = next(
+            (one.change for one in store.records() if (one.rule, one.target) == (change.rule, change.target)),
+            change.id,
+        )
+        return latest != change.id and any(
+            other.sink == delivery.sink and other.state == "sent" for other in store.deliveries(latest)
+        )
 
     def notification(self, delivery: AlertDelivery) -> Notification:
         """The same words and the same id for every try."""
