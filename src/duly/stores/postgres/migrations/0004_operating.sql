@@ -217,6 +217,18 @@ insert into {schema}.audit_pending (id) select n.id from noted n;
 -- include: functions/tallies_1.sql
 -- include: functions/tallied_1.sql
 
+-- A role that may use the schema may work with jobs. Keys and tokens, and what people did, are for those who are told so.
+revoke execute on function {schema}.secrets_1(text) from public;
+revoke execute on function {schema}.keep_secret_1(text, bytea, text, text, timestamptz) from public;
+revoke execute on function {schema}.forget_secret_1(text, int, text, text, timestamptz) from public;
+revoke execute on function {schema}.put_token_1(text, bytea, text[], float8, text, text, timestamptz) from public;
+revoke execute on function {schema}.revoke_token_1(bigint, text, text, timestamptz) from public;
+revoke execute on function {schema}.token_1(bytea, timestamptz) from public;
+revoke execute on function {schema}.audit_page_1(bigint, text, text, text, timestamptz, timestamptz, int) from public;
+revoke execute on function {schema}.audit_seals_1(bigint, bigint, int) from public;
+revoke execute on function {schema}.audit_entries_1(bigint) from public;
+revoke execute on function {schema}.audit_totals_1() from public;
+
 -- What functions of the previous release call. What stands behind the first space is what it was done to.
 create or replace function {schema}.note_act_1(p_verb text, p_by text, p_reason text, p_jobs bigint, p_now timestamptz)
 returns void
