@@ -96,7 +96,7 @@ bench-beside: services ## Measures what the application in the same database fee
 	$(BIN)/python -m bench.beside
 	$(BIN)/python -m bench.remote
 
-fuzz: services ## Asks the HTTP server whatever its OpenAPI document allows and forbids (options='--examples 150')
+fuzz: services ## Asks the HTTP server whatever its OpenAPI document allows and forbids (options='--examples 300')
 	$(BIN)/python scripts/fuzz_http.py $(options)
 
 load: services ## Asks the HTTP server for jobs with wrk, kills it three times, and looks for what it had answered (options=…)

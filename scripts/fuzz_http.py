@@ -126,7 +126,7 @@ def wait_for(address: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--examples", type=int, default=150, help="of each operation")
+    parser.add_argument("--examples", type=int, default=60, help="of each operation")
     parser.add_argument("--store", choices=("sqlite", "postgresql"), help="only this one")
     given = parser.parse_args()
     program = environment()
