@@ -102,7 +102,10 @@ class Asking:
 
     async def prepare(self, asked: Asked) -> None:
         """Read what `job` needs to know of this one, if it is not known."""
-        if self._task(asked) is None and not self.registered.is_fresh:
+        known = self._task(asked) is not None and (
+            asked.queue is None or self.client.registry.knows_queue(asked.queue)
+        )
+        if not known and not self.registered.is_fresh:
             await self.client.acall(self.registered.read)
 
     def queue_of(self, asked: Asked) -> str:
@@ -141,11 +144,7 @@ class Asking:
         check_name("queue", name)
         known = {QUEUE, *self.client.registry.queues, *self.registered.queues}
         if name not in known:
-            if not self.registered.is_fresh:
-                self.client.call(self.registered.read)
-                known |= self.registered.queues
-            if name not in known:
-                raise NotFound(f"no queue is named {name!r}{nearest(name, known)}", kind="queue", name=name)
+            raise NotFound(f"no queue is named {name!r}{nearest(name, known)}", kind="queue", name=name)
         return name
 
     def _by_name(self, asked: Asked, queue: str) -> NewJob:
