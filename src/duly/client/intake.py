@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
@@ -136,15 +136,16 @@ class Intake:
             return [self._written([ask])[0] for ask in asks]
 
 
-def _write(store: Store, asks: Sequence[Ask]) -> list[Outcome]:
+def _write(store: Store, asks: Sequence[Ask]) -> list[Outcome | BaseException]:
     if all(ask.key is None for ask in asks):
         stored = store.jobs.enqueue([job for ask in asks for job in ask.jobs])
-        return list(_replies(asks, stored))
+        # They are committed: a reply that fails must not have them stored again.
+        return [_replied(ask, part) for ask, part in _parts(asks, stored)]
     with store.transaction() as connection:
         return _write_keyed(store, connection, asks)
 
 
-def _write_keyed(store: Store, connection: Any, asks: Sequence[Ask]) -> list[Outcome]:
+def _write_keyed(store: Store, connection: Any, asks: Sequence[Ask]) -> list[Outcome | BaseException]:
     """Keys are taken and answered in the transaction that stores the jobs: neither is there without the other."""
     keys = [ask.key for ask in asks if ask.key is not None]
     taken = iter(store.answers.take(keys, connection))
@@ -152,7 +153,7 @@ def _write_keyed(store: Store, connection: Any, asks: Sequence[Ask]) -> list[Out
     fresh = [ask for ask, found in zip(asks, kept, strict=True) if found is None]
     jobs = [job for ask in fresh for job in ask.jobs]
     stored = store.enqueue_on(connection, jobs) if jobs else []
-    replies = _replies(fresh, stored)
+    replies = [ask.reply(part) for ask, part in _parts(fresh, stored)]
     filled = [
         FilledReply(ask.key.key, reply.status, reply.body, KEEP)
         for ask, reply in zip(fresh, replies, strict=True)
@@ -164,13 +165,18 @@ def _write_keyed(store: Store, connection: Any, asks: Sequence[Ask]) -> list[Out
     return [found if found is not None else next(given) for found in kept]
 
 
-def _replies(asks: Sequence[Ask], stored: Sequence[Stored]) -> list[Answer]:
-    found: list[Answer] = []
+def _replied(ask: Ask, stored: Sequence[Stored]) -> Answer | BaseException:
+    try:
+        return ask.reply(stored)
+    except Exception as error:
+        return error
+
+
+def _parts(asks: Sequence[Ask], stored: Sequence[Stored]) -> Iterator[tuple[Ask, Sequence[Stored]]]:
     at = 0
     for ask in asks:
-        found.append(ask.reply(stored[at : at + len(ask.jobs)]))
+        yield ask, stored[at : at + len(ask.jobs)]
         at += len(ask.jobs)
-    return found
 
 
 def _tell(told: Sequence[_Told]) -> None:
