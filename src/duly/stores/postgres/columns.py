@@ -99,6 +99,7 @@ def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict
         # Names hold no line ends.
         "tags": filled(["\n".join(job.tags) or None for job in jobs], texts),
         "correlations": filled([job.correlation_id for job in jobs], texts),
+        "triggers": filled([job.trigger for job in jobs], texts),
         **holders(jobs),
         "own": own,
         "now": now,

@@ -26,7 +26,6 @@ def is_rich(job: NewJob) -> bool:
         or job.idempotency
         or job.then
         or job.on_dead
-        or job.trigger
         or job.blobs
         or job.version is not None
         or job.ordering_key is not None

@@ -182,6 +182,7 @@ insert into {schema}.audit_pending (id) select n.id from noted n;
 -- include: functions/drain_worker_2.sql
 -- include: functions/enqueue_one_2.sql
 -- include: functions/enqueue_alike_2.sql
+-- include: functions/enqueue_4.sql
 -- include: functions/token_row_1.sql
 -- include: functions/put_token_1.sql
 -- include: functions/token_1.sql
