@@ -6,6 +6,7 @@ from tests.mutants import (
     of_control,
     of_core,
     of_keys,
+    of_operating,
     of_postgres,
     of_postgres_keys,
     of_postgres_size,
@@ -28,4 +29,5 @@ MUTANTS = [
     *of_control.MUTANTS,
     *of_bounds.MUTANTS,
     *of_alerts.MUTANTS,
+    *of_operating.MUTANTS,
 ]

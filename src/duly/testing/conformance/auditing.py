@@ -274,6 +274,19 @@ def a_removed_entry_is_found(bench: Bench) -> None:
     assert found.entries == 0
 
 
+def an_entry_removed_before_its_seal_is_found_where_it_can_be(bench: Bench) -> None:
+    _act(bench, 2)
+    bench.store.audits.seal()
+    ids = _act(bench, 3)
+
+    bench.database.remove_entry(ids[1])
+
+    found = bench.store.audits.verify()
+    # A store that seals ranges of ids learns of it no more than of an act that was rolled back.
+    assert found.entries == 2
+    assert bool(found.faults) == (found.unsealed == 3)
+
+
 def the_sweep_seals(bench: Bench) -> None:
     _act(bench, 2)
 

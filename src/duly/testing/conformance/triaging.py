@@ -101,6 +101,18 @@ def a_fixed_group_stays_fixed_while_only_its_old_letters_lie_there(bench: Bench)
     assert bench.store.triage.regressions() == []
 
 
+def a_note_on_a_fixed_group_leaves_it_fixed(bench: Bench) -> None:
+    _bury(bench)
+    bench.clock.advance(SECOND)
+    _say(bench, "fixed")
+    bench.clock.advance(MINUTE)
+
+    told = _say(bench, note="since the last release")
+
+    assert (told.state, told.regressed_at) == ("fixed", None)
+    assert _only(bench) == told
+
+
 def a_fixed_group_is_new_again_when_one_dies(bench: Bench) -> None:
     _bury(bench)
     fixed = _say(bench, "fixed", owner="mail-team")
