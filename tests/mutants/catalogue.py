@@ -8,9 +8,11 @@ from tests.mutants import (
     of_postgres,
     of_postgres_keys,
     of_postgres_size,
+    of_pressure,
     of_sqlite,
     of_sqlite_keys,
     of_sqlite_moves,
+    of_turns,
     of_worker,
 )
 
@@ -26,4 +28,6 @@ MUTANTS = [
     *of_worker.MUTANTS,
     *of_control.MUTANTS,
     *of_bounds.MUTANTS,
+    *of_pressure.MUTANTS,
+    *of_turns.MUTANTS,
 ]
