@@ -68,6 +68,34 @@ DEATHS = [
 
 TURNS = [
     Mutant(
+        SQLITE + "releasing.py",
+        "    if ids and waiting[0].tenant != waiting[-1].tenant:\n",
+        "    if False:\n",
+        "tenants go on in turn behind a limit that they share",
+        ("sharing",),
+    ),
+    Mutant(
+        QUERIES + "select_gated_of.sql",
+        "order by priority, pos",
+        "order by pos",
+        "priority chooses within a tenant behind a limit, too",
+        ("sharing",),
+    ),
+    Mutant(
+        FUNCTIONS + "next_in_turn_1.sql",
+        "turn := v_whose[cardinality(v_whose)];",
+        "null;",
+        "tenants go on in turn behind a limit that they share",
+        ("sharing",),
+    ),
+    Mutant(
+        FUNCTIONS + "next_in_turn_1.sql",
+        "order by b.gate, b.tenant, b.priority, b.pos limit v_share for update skip locked) x",
+        "order by b.pos limit v_share for update skip locked) x",
+        "priority chooses within a tenant behind a limit, too",
+        ("sharing",),
+    ),
+    Mutant(
         SQLITE + "fairness.py",
         "self._shared = claim.most - claim.reserved",
         "self._shared = claim.most",
@@ -258,6 +286,20 @@ LATENESS = [
         "if one.wait_target",
         "it is told when a late queue is in time again",
         tests=LATE,
+    ),
+    Mutant(
+        QUERIES + "select_oldest_head.sql",
+        "(r.tenant, r.priority) > (h.tenant, h.priority)",
+        "r.tenant > h.tenant",
+        "a late job is found at any priority",
+        ("lateness",),
+    ),
+    Mutant(
+        FUNCTIONS + "crossings_1.sql",
+        "(r.tenant, r.priority) > (v_head.tenant, v_head.priority)",
+        "r.tenant > v_head.tenant",
+        "a late job is found at any priority",
+        ("lateness",),
     ),
 ]
 
