@@ -82,6 +82,27 @@ TURNS = [
         ("sharing",),
     ),
     Mutant(
+        FUNCTIONS + "take_1.sql",
+        "coalesce(taking.free[v_place] + v_kept::int > 0, true)",
+        "(coalesce(taking.free[v_place] > 0, true) or v_kept)",
+        "a place that was kept counts against a cap that was lowered",
+        ("changing",),
+    ),
+    Mutant(
+        FUNCTIONS + "claim_freed_1.sql",
+        "where h.key = o.key and h.incarnation = 0 order by",
+        "where h.key = o.key and h.incarnation = -1 order by",
+        "who has kept a place at a full limit goes on when another leaves",
+        ("changing",),
+    ),
+    Mutant(
+        FUNCTIONS + "admitted_order_1.sql",
+        "(b.id = any(p_waited)) is not true as fresh",
+        "true as fresh",
+        "whom a limit has let go on comes before those that have just come",
+        ("sharing",),
+    ),
+    Mutant(
         FUNCTIONS + "next_in_turn_1.sql",
         "turn := v_whose[cardinality(v_whose)];",
         "null;",
