@@ -87,7 +87,12 @@ def test_a_run_began_before_what_it_enqueued_however_late_its_end_was_heard_of(
 
     texts = [moment.text for moment in both.inspect.trace(root.id).moments]
 
-    assert texts == ["enqueued on default", "run 1 started", f"enqueued on default by job {root.id}", "completed"]
+    assert texts == [
+        "enqueued on default",
+        "run 1 started",
+        f"enqueued on default by job {root.id}",
+        "completed",
+    ]
 
 
 def test_every_run_of_a_job_is_told_and_when_the_next_is_due(both: App, clock: FakeClock) -> None:

@@ -154,9 +154,9 @@ def test_a_reason_that_the_app_has_raised_for_people_is_shown() -> None:
     assert told(State.dead, reason="The card was refused.", around={"spoken": True}).message == (
         "The card was refused."
     )
-    assert told(State.skipped, reason="guard not_refunded: It was refunded.", around={"spoken": True}).message == (
-        "It was refunded."
-    )
+    assert told(
+        State.skipped, reason="guard not_refunded: It was refunded.", around={"spoken": True}
+    ).message == ("It was refunded.")
     assert "in time" in told(State.skipped, reason="expired", around={"spoken": True}).message
 
 

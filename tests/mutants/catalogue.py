@@ -10,9 +10,11 @@ from tests.mutants import (
     of_postgres,
     of_postgres_keys,
     of_postgres_size,
+    of_pressure,
     of_sqlite,
     of_sqlite_keys,
     of_sqlite_moves,
+    of_turns,
     of_worker,
 )
 
@@ -30,4 +32,6 @@ MUTANTS = [
     *of_bounds.MUTANTS,
     *of_alerts.MUTANTS,
     *of_operating.MUTANTS,
+    *of_pressure.MUTANTS,
+    *of_turns.MUTANTS,
 ]

@@ -16,7 +16,7 @@ class Mutant(NamedTuple):
     areas: tuple[str, ...] = ()
     """Areas of the suite, or seeds of the simulation, to look in first; the rest follows."""
     tests: tuple[str, ...] = ()
-    """Test files that are run instead: for what shows for certain only where a test holds a lock by hand."""
+    """What pytest runs instead, options included: for what shows for certain only where a test holds a lock by hand."""
 
     @property
     def hunt(self) -> Hunt:

@@ -22,7 +22,10 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.process import LOADED, ROOT, hunt_there
 from tests.services import PostgresServer
 
-CORE_TESTS = ("lifecycle", "leases", "decide", "keys", "schedule", "schedule_plan", "share")
+CORE_TESTS = (
+    "lifecycle", "leases", "decide", "keys", "schedule", "schedule_plan", "share", "bounds", "budget", "ageing",
+    "dead_breaker",
+)  # fmt: skip
 LONGEST = 120
 
 

@@ -124,6 +124,8 @@ def test_the_simulation_meets_keys_that_order_jobs_and_limits_that_are_full(tmp_
     assert len(met) == 20
     assert sum(one["at the limit"] for one in met) > 20
     assert sum(one["keyed"] for one in met) > 100
+    assert sum(one["shed"] for one in met) > 10
+    assert sum(one["shed with a key"] for one in met) > 2
 
 
 def test_the_simulation_meets_batches_that_end_in_each_way(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class World:
         # In one world of three: plain jobs must hold their promises without them, too.
         self.rich = Rich(self, self._producer, seed) if seed % 3 == 1 else None
         self.scheduled = self.rich is not None
-        self.bounded = Bounded(self.store, self.draw, QUEUES) if seed % 3 == 2 else None
+        self.bounded = Bounded(self.store, self.draw, QUEUES, sheds=seed % 6 == 2) if seed % 3 == 2 else None
         self.batched = Batched(self, self._producer, seed) if seed % 6 == 5 else None
 
     def run(self) -> None:

@@ -183,6 +183,16 @@ def test_without_records_the_jobs_of_a_queue_that_sheds_go_and_say_why(scene: Sc
     assert scene.states([*mail, *payments]) == {State.ready}
 
 
+def test_a_queue_that_does_not_shed_keeps_its_jobs_though_it_is_less_important(scene: Scene) -> None:
+    scene.put("mail", 1000)
+    scene.put("payments", 10)
+    budget = scene.budget(scene.used() // 2)
+
+    scene.look(budget)
+
+    assert scene.ready() == {"mail": 1000, "payments": 10}
+
+
 def test_it_goes_on_until_there_is_room_and_no_further(scene: Scene) -> None:
     scene.put("analytics", 4000)
     scene.put("payments", 100)

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -138,6 +139,44 @@ def test_a_trial_that_dies_stops_the_queue_twice_as_long(scene: Scene) -> None:
     scene.complete(trial)
     scene.look()
     assert scene.store.control.overrides() == []
+
+
+def test_a_try_that_takes_long_stays_the_only_one(scene: Scene) -> None:
+    scene.put(10)
+    scene.kill(*scene.claim(4))
+    scene.look()
+
+    scene.look(timedelta(seconds=61))
+    (trial,) = scene.claim()
+    scene.look(timedelta(seconds=61))
+    scene.look(timedelta(seconds=61))
+
+    assert scene.claim() == ()
+    scene.complete(trial)
+    scene.look()
+    assert len(scene.claim()) == 5
+
+
+def test_of_two_workers_that_act_at_once_one_stops_the_queue(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pause, raced = scene.store.operator.pause, threading.Event()
+
+    def pause_after_the_other(*said: Any) -> Any:
+        if not raced.is_set():
+            raced.set()
+            scene.other.run(0.0)
+        return pause(*said)
+
+    monkeypatch.setattr(scene.store.operator, "pause", pause_after_the_other)
+    scene.put(10)
+    scene.kill(*scene.claim(4))
+
+    scene.look()
+
+    assert raced.is_set()
+    assert len(scene.store.control.overrides()) == 1
+    assert scene.told == []
 
 
 def test_what_a_person_has_paused_is_left_alone(scene: Scene) -> None:

@@ -203,7 +203,8 @@ def _let_go(session: Session, use: Use) -> int:
     waiting = in_turn(session, use.key, use.turn, most + 1)
     more = len(waiting) > most
     ids = [one.id for one in waiting[:most]]
-    if ids and waiting[0].tenant != waiting[-1].tenant:
+    # Also after whole rounds, whose first and last are of one tenant.
+    if ids and len({one.tenant for one in waiting}) > 1:
         use.pass_turn(waiting[len(ids) - 1].tenant)
     at = use.opens_at(now, most) if more else None
     if more and most == MOST:

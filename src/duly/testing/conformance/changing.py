@@ -171,6 +171,26 @@ def a_cap_that_is_removed_leaves_nothing_reserved(bench: Bench) -> None:
     assert (bench.running("resource:a"), bench.running("resource:b")) == (0, 1)
 
 
+def a_cap_that_is_lowered_counts_what_is_reserved(bench: Bench) -> None:
+    two_of_a = LimitPolicy("resource:a", max_running=2)
+    bench.declare(two_of_a, *_policies()[1:], takes=_takes())
+    worker = bench.worker("a", "b", "both")
+    bench.put("a")
+    bench.put("a")
+    bench.put("b")
+    first, second, of_b = sorted(bench.start(worker, 10), key=lambda job: job.task)
+    both = bench.put("both")
+    assert bench.start_ids(worker) == []
+    bench.pass_time(2 * MINUTE)
+    assert bench.start_ids(worker, ends=[ended(first, Event.complete)]) == []
+    assert bench.running("resource:a") == 2
+
+    bench.declare(*_policies(), takes=_takes())
+
+    assert bench.start_ids(worker, ends=[ended(of_b, Event.complete)]) == []
+    assert bench.start_ids(worker, ends=[ended(second, Event.complete)]) == [both]
+
+
 def a_limit_that_a_task_takes_no_more_is_free_for_others(bench: Bench) -> None:
     worker, blocker, both = _waits_for_b_and_keeps_a(bench)
     waiting = bench.put("a")

@@ -54,7 +54,7 @@ def the_oldest_is_looked_for_among_all_priorities_and_tenants(bench: Bench) -> N
     bench.declare(queues=[QueuePolicy("default", wait_target=MINUTE, fair=True)])
     bench.put(tenant="zeta", fair=True, priority=900)
     bench.clock.advance(HOUR)
-    for tenant in ("acme", "beta", ""):
+    for tenant in ("acme", "beta", "zeta", ""):
         bench.put(tenant=tenant, fair=True, priority=1)
 
     assert _crossed(bench) == [("default", True)]

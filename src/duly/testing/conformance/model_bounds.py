@@ -24,8 +24,9 @@ from duly.core.filters import parse_where
 from duly.core.job import NewJob
 from duly.core.lifecycle import LIVE, State
 from duly.core.names import key_of
+from duly.stores.protocol import Clock
 
-from .model import BEHIND_KEY, Entry, LimitState, OrderingKey
+from .model import BEHIND_KEY, Entry, LimitState, OrderingKey, Tables
 from .model_keys import KeyedModel
 
 LOCK = "lock:"
@@ -51,6 +52,11 @@ class Behind(NamedTuple):
 
 class BoundedModel(KeyedModel):
     """Ordering keys and limits. Nothing is counted: it is read off the jobs that run."""
+
+    def __init__(self, clock: Clock, tables: Tables | None = None) -> None:
+        super().__init__(clock, tables)
+        self._let_go_last: dict[str, int] = {}
+        """The tenant's place that went on last behind a limit."""
 
     # Ordering keys
 
@@ -240,8 +246,7 @@ class BoundedModel(KeyedModel):
         if block is not None:
             return block
         for limit in self.limits_of(entry):
-            if limit.name in entry.reserved:
-                continue
+            # A place that it has kept counts as free for it alone, unless the cap was lowered below what runs.
             found = self.refused(limit, (promised or Counter())[limit.name], but=entry)
             if found is not None:
                 return found
@@ -268,19 +273,36 @@ class BoundedModel(KeyedModel):
             if entry.state is State.ready and entry.let_go
             for limit in self.limits_of(entry)
         )
-        for entry in sorted(waiting, key=lambda entry: (entry.priority, entry.pos)):
+        for entry in self._in_turn(waiting):
             self._reserve(entry)
             found = self.behind(entry, promised)
             if found is not None:
                 entry.parked = found.what
                 continue
             promised.update(limit.name for limit in self.limits_of(entry))
-            pos = entry.pos
+            pos, gate = entry.pos, entry.parked
             self.leave(entry)
             entry.state, entry.pos, entry.let_go = State.ready, pos, True
             entry.waiting_since = self.clock()
+            self._let_go_last[gate] = place_of(entry.lane)
             gone += 1
         return gone
+
+    def _in_turn(self, waiting: list[Entry]) -> list[Entry]:
+        """By priority and position; of those behind one limit one of each tenant after the other, after the last."""
+        line = sorted(waiting, key=lambda entry: (entry.priority, entry.pos))
+        rounds: Counter[tuple[str, str]] = Counter()
+        order = []
+        for entry in line:
+            last, place = self._let_go_last.get(entry.parked, 0), place_of(entry.lane)
+            order.append((rounds[entry.parked, entry.lane], place <= last, place))
+            rounds[entry.parked, entry.lane] += 1
+        several = {gate for gate, lane in rounds if sum(one == gate for one, _ in rounds) > 1}
+        keyed = [
+            (turn if entry.parked in several else (0, False, 0), entry.priority, entry.pos, number)
+            for number, (turn, entry) in enumerate(zip(order, line, strict=True))
+        ]
+        return [line[number] for *_, number in sorted(keyed)]
 
     def _reserve(self, entry: Entry) -> None:
         """A job that has waited too long for several limits takes them one after another."""
@@ -296,6 +318,11 @@ class BoundedModel(KeyedModel):
             if self.refused(limit, but=entry) is not None:
                 break
             entry.reserved |= {limit.name}
+
+
+def place_of(lane: str) -> int:
+    """Where a tenant stands among others, as in the stores."""
+    return key_of(lane) if lane else 0
 
 
 def _fits(block: Override, job: NewJob) -> bool:

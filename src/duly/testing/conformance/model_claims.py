@@ -7,11 +7,10 @@ from duly.core.ageing import aged
 from duly.core.defaults import INLINE_PAYLOAD
 from duly.core.job import ClaimedJob, ClaimRequest, Incarnation, QueueClaim
 from duly.core.lifecycle import State
-from duly.core.names import key_of
 from duly.stores.protocol import Clock
 
 from .model import BEHIND_KEY, PAUSED, STALE, UNKNOWN, Entry, Tables, Worker
-from .model_bounds import Behind, BoundedModel
+from .model_bounds import Behind, BoundedModel, place_of
 
 
 @dataclass
@@ -120,14 +119,18 @@ class ClaimModel(BoundedModel):
         turn = self._turns.setdefault(queue, Turn())
         barren: set[str] = set()
         share = 0
+        # Whom a limit has let go on had its turn there.
+        self._take(claim, [entry for entry in self._line(queue) if entry.let_go], claim.room(queue))
         while claim.room(queue) > 0:
             lanes = {entry.lane for entry in self._line(queue) if not entry.counters.lost}
-            order = sorted(lanes - barren, key=_place)
+            order = sorted(lanes - barren, key=place_of)
             if not order:
                 return
             share = share or max(1, claim.room(queue) // sum(self._weight(queue, lane) for lane in order))
             if turn.last not in order or turn.left <= 0:
-                later = [lane for lane in order if turn.last is not None and _place(lane) > _place(turn.last)]
+                later = [
+                    lane for lane in order if turn.last is not None and place_of(lane) > place_of(turn.last)
+                ]
                 turn.last = (later or order)[0]
                 turn.left = share * self._weight(queue, turn.last)
             lane = turn.last
@@ -281,7 +284,3 @@ class ClaimModel(BoundedModel):
             reasons += [self.refused(limit) for limit in self.lane_limits(entry, asked.fair)]
             times += [reason.until for reason in reasons if reason is not None and reason.until is not None]
         return min(times) - now if times else None
-
-
-def _place(lane: str) -> int:
-    return key_of(lane) if lane else 0

@@ -2,12 +2,13 @@
 -- ordering key or at a limit stays blocked, gated by what refused it; one that may go on and finds no slot here becomes ready in
 -- its old place; expired and stale ones become skipped. With p_chain, up to so many of a key come together, behind one another.
 -- All keys and limits are locked before anything of them is read, none is waited for, and what was locked by others is left
--- to be looked at again. p_staged are those that a claim has just taken from their lane; p_counted: the lane keeps holders.
+-- to be looked at again. p_staged are those that a claim has just taken from their lane, p_waited of these whom a limit has let
+-- go on; p_counted: the lane keeps holders.
 -- Lock: the blocked rows are the caller's; then those of lock_keys_1, ready rows of followers FOR UPDATE SKIP LOCKED, then those
 -- of lock_limits_1. Index: blocked_pkey, job_pkey and those of the parts. Differs: SQLite has one writer.
 create function {schema}.admit_1(
     p_incarnation bigint, p_known jsonb, p_paused_tasks bigint[], p_lanes bigint[], p_caps int[], p_most int, p_chain int,
-    p_ids bigint[], p_staged bigint[], p_counted boolean, p_now timestamptz
+    p_ids bigint[], p_staged bigint[], p_waited bigint[], p_counted boolean, p_now timestamptz
 ) returns setof {schema}.exchanged_3
 language plpgsql as $$
 #variable_conflict use_column
@@ -54,7 +55,7 @@ begin
     if v_limits is not null then
         v_taking := begin_taking_1(v_limits, v_names, v_policies, v_all, p_now);
     end if;
-    for v_row in select o.* from admitted_order_1(v_ids, v_heads, v_followers, v_takers, v_limits) o loop
+    for v_row in select o.* from admitted_order_1(v_ids, v_heads, v_followers, p_waited, v_takers, v_limits) o loop
         continue when v_row.lead = any(v_broken);
         if not v_row.open then
             if v_row.cause <> 3 or v_row.gate <> v_row.ordering then

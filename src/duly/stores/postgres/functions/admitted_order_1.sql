@@ -3,7 +3,7 @@
 -- waits behind and the limits that it takes. lead is the head that a follower follows.
 -- Lock: none. Index: blocked_pkey, job_pkey. Differs: none.
 create function {schema}.admitted_order_1(
-    p_ids bigint[], p_heads bigint[], p_followers bigint[], p_takers bigint[], p_limits bigint[])
+    p_ids bigint[], p_heads bigint[], p_followers bigint[], p_waited bigint[], p_takers bigint[], p_limits bigint[])
 returns table (
     id bigint, ordering bigint, lead bigint, open boolean, cause int, gate bigint, queue bigint, since timestamptz,
     limits bigint[])
@@ -23,8 +23,7 @@ begin
          cross join lateral (
             select case when j.extras & 64 <> 0 then j.ordering end as ordering from job j where j.id = f.id offset 0) j
     ), waited as (
-        -- What a claim has just taken from its lane is the latest.
-        select b.*, b.since = max(b.since) over () as fresh, min(b.tenant) over () <> max(b.tenant) over () as several
+        select b.*, (b.id = any(p_waited)) is not true as fresh, min(b.tenant) over () <> max(b.tenant) over () as several
           from begun b
     ), placed as materialized (
         select w.*, case when w.several then row_number() over (partition by w.tenant, w.fresh order by w.priority, w.pos)

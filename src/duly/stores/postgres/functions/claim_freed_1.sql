@@ -1,6 +1,7 @@
 -- Looks after keys and limits that were freed, or open now: lets the jobs go on that waited behind them. Those that fit into
 -- the claim start at once, before anything from the lanes; the others become ready in their old places: also those in lanes
--- that are bounded themselves, where the claim looks next. One row of kind `batch` says that batches have to be looked at.
+-- that are bounded themselves, where the claim looks next: rows of kind `watch` name the limits to look at after that
+-- (watch_limits_1). One row of kind `batch` says that batches have to be looked at.
 -- Lock: released rows FOR UPDATE SKIP LOCKED, then limit_state rows, key_head rows and blocked rows likewise, then those of
 -- admit_1. Nothing is read of a key or a limit before it is locked, for its jobs may just be on their way behind it.
 -- Index: released_pkey, keyed_pkey, blocked_pkey, blocked_gate and those of the parts. Differs: SQLite's ends do it.
@@ -23,6 +24,9 @@ declare
     v_held_keys bigint[];
     v_turned bigint[];
     v_turns bigint[];
+    v_next_keys bigint[];
+    v_next bigint[];
+    v_watch bigint[];
 begin
     with told as (
         delete from released where ctid = any(array(
@@ -82,20 +86,31 @@ begin
         select u.key from unnest(v_keys, v_heads) as u (key, id)
          where u.id <> all(v_ids) and (select b.cause > 2 from blocked b where b.id = u.id));
     with open as materialized (
-        select o.key, greatest(0, least(500, o.free, floor(
-                   o.burst - extract(epoch from greatest(o.tat, p_now) - p_now) / extract(epoch from o.pace) + 1e-6))) as most
+        select o.key, o.free, floor(o.burst - extract(epoch from greatest(o.tat, p_now) - p_now) / extract(epoch from o.pace)
+                                    + 1e-6) as rated
           from open_limits_1(v_limits, p_now) o where o.closed_until is null
     ), next as materialized (
         select o.key, s.turn as before, n.ids, n.turn from open o
          cross join lateral (
             select s.turn from limit_state s where s.key = o.key offset 0) s
-         cross join lateral next_in_turn_1(o.key, s.turn, o.most::int) n
-         where o.most > 0
+         cross join lateral next_in_turn_1(o.key, s.turn, least(500, o.free, o.rated)::int) n
+         where o.free > 0 is not false and o.rated > 0 is not false
+         union all
+        -- Nothing is free; but who waits here and has kept a place needs none.
+        select o.key, 0, array[k.id], 0 from open o
+         cross join lateral (
+            select b.id from hold h cross join lateral (
+                select b.id from blocked b
+                 where b.id = h.id and b.gate = h.key and b.cause = 4 for update skip locked) b
+             where h.key = o.key and h.incarnation = 0 order by h.key, h.id limit 1) k
+         where o.free = 0 and o.rated > 0 is not false
     )
     select v_ids || array(select i.id from next n cross join lateral unnest(n.ids) as i (id) where i.id <> all(v_ids)),
+           array(select n.key from next n cross join lateral unnest(n.ids) as i (id)),
+           array(select i.id from next n cross join lateral unnest(n.ids) as i (id)),
            array(select n.key from next n where n.ids = '{}' and (select true from blocked b where b.gate = n.key limit 1)),
            array(select n.key from next n where n.turn <> n.before), array(select n.turn from next n where n.turn <> n.before)
-      into v_ids, v_held, v_turned, v_turns;
+      into v_ids, v_next_keys, v_next, v_held, v_turned, v_turns;
     if v_turned <> '{}' then
         update limit_state s set turn = u.turn from unnest(v_turned, v_turns) as u (key, turn) where s.key = u.key;
     end if;
@@ -114,12 +129,27 @@ begin
               from unnest(v_ids) as u (id) cross join lateral (
                 select b.id, b.task, b.queue from blocked b where b.id = u.id offset 0) b) b;
     if v_away is not null then
+        -- Limits that the claim comes back to once it has been in the lanes into which they let go all that they may: another
+        -- look at them before that would let the same number go on again.
+        v_watch := array(
+            select u.key from unnest(v_next_keys, v_next) as u (key, id)
+             cross join lateral (
+                select p_known ? b.task::text and (b.task = any(p_paused_tasks)) is not true
+                       and exists (select 1 from unnest(p_queues, p_lanes, p_caps) as l (queue, lane, cap)
+                                    where l.lane = b.queue and l.cap > 0 and l.lane = any(p_bounded)
+                                      and ('queue:' || l.queue = any(p_paused)) is not true) as near
+                  from blocked b where b.id = u.id offset 0) b
+             group by u.key having bool_and(b.near));
+        return query
+        select 'watch', null::int, u.key, null::int, null::int, null::bigint, null::int[], null::int, null::interval,
+               null::timestamptz, null, null, null::text[], null, null::bytea, null::smallint, null, null
+          from unnest(v_watch) as u (key);
         perform unblock_1(v_away, p_now);
     end if;
     if v_here is not null then
         return query select a.* from admit_1(p_incarnation, p_known, p_paused_tasks, p_lanes, p_caps, p_most, p_chain, v_here,
-                                             null, false, p_now) a;
+                                             null, null, false, p_now) a;
     end if;
-    perform watch_limits_1(array(select l from unnest(v_limits) l where l <> all(v_held)), p_now);
+    perform watch_limits_1(array(select l from unnest(v_limits) l where l <> all(v_held || v_watch)), p_now);
 end
 $$;

@@ -46,6 +46,8 @@ declare
     v_rows bigint;
     v_wished boolean;
     v_due timestamptz;
+    v_watch bigint[];
+    v_waited bigint[];
     v_bound bigint[];
     v_bounded text[];
     v_blocks boolean;
@@ -143,6 +145,10 @@ begin
     while v_due <= v_now and v_wanted > 0 loop
         for v_row in select * from claim_freed_1(p_incarnation, v_known, v_paused, v_paused_tasks, p_queues, p_lanes, v_lanes,
                                                  p_caps, v_wanted, p_chain, v_now) loop
+            if v_row.kind = 'watch' then
+                v_watch := v_watch || v_row.id;
+                continue;
+            end if;
             return next v_row;
             continue when v_row.kind is not null;
             v_wanted := v_wanted - 1;
@@ -325,9 +331,10 @@ begin
                          coalesce(v_ask, v_left)],
                    null, null, v_now, null, null, null,
                    -- Only this way do the jobs that were set aside get out of here.
-                   case when c.bound is not null then left(set_config('duly.set_aside', c.bound, true), 0) end, null, null, null,
+                   case when c.bound is not null then left(set_config('duly.set_aside', c.bound || ';' || coalesce(c.waited, ''), true), 0) end, null, null, null,
                    null
-              from (select count(*)::int as taken, string_agg(t.id::text, ',') filter (where t.passed = 'bound') as bound
+              from (select count(*)::int as taken, string_agg(t.id::text, ',') filter (where t.passed = 'bound') as bound,
+                           string_agg(t.id::text, ',') filter (where t.passed = 'bound' and t.limited_at is not null) as waited
                       from taken t) c
               left join (select p.priority, p.pos from picked p order by p.priority desc, p.pos desc limit 1) l on true
              union all
@@ -340,7 +347,8 @@ begin
                               else v_rows - 1 end;
             v_wanted := v_wanted - v_started;
             if current_setting('duly.set_aside', true) <> '' then
-                v_staged := string_to_array(current_setting('duly.set_aside'), ',')::bigint[];
+                v_staged := string_to_array(split_part(current_setting('duly.set_aside'), ';', 1), ',')::bigint[];
+                v_waited := string_to_array(split_part(current_setting('duly.set_aside'), ';', 2), ',')::bigint[];
                 perform set_config('duly.set_aside', '', true);
                 v_set_aside := coalesce(v_set_aside, 0) + cardinality(v_staged);
                 v_due := coalesce(v_due, '-infinity');
@@ -348,7 +356,7 @@ begin
                 -- What follows in a fair queue is its tenant's, which has had its share of this turn, and of its limit.
                 for v_row in select * from admit_1(p_incarnation, v_known, v_paused_tasks, p_lanes, p_caps, v_wanted,
                                                    case when p_fair[v_place] then 1 else p_chain end, v_staged, v_staged,
-                                                   v_mark is not null, v_now) loop
+                                                   v_waited, v_mark is not null, v_now) loop
                     return next v_row;
                     v_started := v_started + 1;
                     v_wanted := v_wanted - 1;
@@ -386,6 +394,9 @@ begin
         end if;
     end loop;
     if v_due is not null or cardinality(p_unparked) > 0 then
+        if v_watch is not null then
+            perform watch_limits_1(v_watch, v_now);
+        end if;
         v_row := row('now', null, null, null, null, null, null, null, null, v_now, null, null, null, null, null, null, null, null);
         if v_wanted > 0 then
             v_due := case when v_set_aside >= 2000 then '-infinity' else least(next_word_1(), v_again) end;

@@ -13,11 +13,12 @@ begin
     taking.gate := null;
     foreach v_key in array p_limits loop
         v_place := array_position(taking.keys, v_key);
+        v_kept := exists (select 1 from unnest(taking.kept_keys, taking.kept_ids) as k (key, id)
+                           where k.key = v_key and k.id = p_id);
+        -- A place that it has kept is among those that are not free; after a cap was lowered it may be one too many.
         v_taken := v_place is not null and taking.closed[v_place] is null
             and coalesce(greatest(taking.tat[v_place], p_now) - (taking.burst[v_place] - 1) * taking.pace[v_place] <= p_now, true)
-            and (coalesce(taking.free[v_place] > 0, true)
-                 or exists (select 1 from unnest(taking.kept_keys, taking.kept_ids) as k (key, id)
-                             where k.key = v_key and k.id = p_id));
+            and coalesce(taking.free[v_place] + v_kept::int > 0, true);
         if not v_taken then
             taking.gate := v_key;
             exit;
