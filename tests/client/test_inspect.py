@@ -13,6 +13,7 @@ from duly.core.backoff import Backoff
 from duly.core.classify import Verdict
 from duly.core.decide import Policy, failed
 from duly.core.fingerprint import describe
+from duly.core.job import AttemptRecord, JobId
 from tests.client.conftest import Hands
 
 ONCE = Policy(1, Backoff(), 10)
@@ -69,6 +70,31 @@ def test_one_job_comes_with_its_attempts(both: App) -> None:
     assert both.inspect.job(enqueued) == both.inspect.job(detail.job) == detail
     assert detail.job.state is State.dead
     assert [attempt.error.message for attempt in detail.attempts if attempt.error] == ["no route"]
+
+
+def test_a_job_is_never_shown_running_with_the_end_of_that_run(
+    both: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @both.task
+    def send(order_id: int) -> None: ...
+
+    hands = Hands(both.store, "send")
+    enqueued = send.enqueue(7)
+    (claimed,) = hands.claim()
+    ends = both.store.inspection.attempts
+
+    def ends_meanwhile(id: JobId) -> list[AttemptRecord]:
+        error = describe(ConnectionError("no route"))
+        hands.end(failed(claimed, Verdict("transient"), ONCE, 0.5, error, timedelta(seconds=1)))
+        return ends(id)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(both.store.inspection, "attempts", ends_meanwhile)
+        before = both.inspect.job(enqueued)
+    after = both.inspect.job(enqueued)
+
+    assert (before.job.state, before.attempts) == (State.running, ())
+    assert (after.job.state, len(after.attempts)) == (State.dead, 1)
 
 
 @pytest.mark.parametrize("id", [0, -1, 2**63, True, "7"])

@@ -34,6 +34,7 @@ from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
 from duly.core.lateness import late_text
+from duly.core.lifecycle import State
 from duly.core.plan import Load, full_in, outlook
 from duly.core.pressure import drain_time, health
 from duly.core.registration import ScheduleRecord
@@ -306,9 +307,11 @@ class Inspect(AlertReads, TraceReads, RunReads, TokenReads):
                 kind="job",
                 name=str(number),
             )
-        # Attempts are committed when they end, whatever becomes of the caller's transaction.
+        # Attempts are committed when they end, whatever becomes of the caller's transaction. They are read after the
+        # record: what ended between the two is left out, or a job would be running and over at the same time.
         attempts = self._client.store.inspection.attempts(number) if record.run else ()
-        return JobDetail(record, tuple(attempts))
+        over = record.run + (record.state is not State.running)
+        return JobDetail(record, tuple(attempt for attempt in attempts if attempt.run < over))
 
     def _queues(self, workers: list[WorkerRecord]) -> tuple[QueueStatus, ...]:
         registry = self._client.registry
