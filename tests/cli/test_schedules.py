@@ -39,7 +39,7 @@ def test_the_list_says_in_plain_words_what_is_due_when(declared: Bench, duly: Te
 
     assert [line.split(maxsplit=7) for line in answer.lines] == [
         ["SCHEDULE", "TASK", "NEXT", "LAST", "FIRED", "MISSED", "WHEN"],
-        ["digest", "digest", "in", "24h", "30m", "ago", "1", "0  at 14:00 on Monday to Friday, Europe/Berlin"],
+        ["digest", "digest", "in", "24h", "30m", "ago", "1", "0  every weekday at 14:00 Europe/Berlin"],
         ["rows", "a", "tick", "in", "30m", "-", "0", "0  every 10s"],
     ]  # fmt: skip
 
@@ -80,7 +80,7 @@ def test_programs_get_moments_and_the_plain_words(declared: Bench, duly: Termina
     listed: Any = duly("schedules", "list", "-o", "json").json
     digest, rows = listed
 
-    assert digest["words"] == "at 14:00 on Monday to Friday, Europe/Berlin"
+    assert digest["words"] == "every weekday at 14:00 Europe/Berlin"
     assert (digest["last_at"], digest["next_at"]) == ("2030-05-01T12:00:00Z", "2030-05-02T12:00:00Z")
     assert (digest["task"], digest["args"], digest["origin"]) == ("digest", {"days": 7}, "shop:jobs")
     assert (rows["every_s"], rows["task"], rows["fired"], rows["paused"]) == (10.0, None, 0, False)

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from duly.core.errors import UsageError
 from duly.core.job import NewJob
@@ -22,6 +23,7 @@ from duly.core.schedule import (
     first_due,
     in_words,
     next_due,
+    next_runs,
     occurrence,
     zone_of,
 )
@@ -325,10 +327,11 @@ def test_the_job_of_a_due_time_says_which_one_it_was() -> None:
     [
         (
             Schedule("s", cron="0 9 * * 1-5", tz="Europe/Berlin"),
-            "at 09:00 on Monday to Friday, Europe/Berlin",
+            "every weekday at 09:00 Europe/Berlin",
         ),
-        (Schedule("s", cron="*/5 * * * *"), "every fifth minute of every hour, UTC"),
-        (Schedule("s", cron="30 2 L * *"), "at 02:30 on the last day of every month, UTC"),
+        (Schedule("s", cron="*/5 * * * *"), "every 5 minutes, UTC"),
+        (Schedule("s", cron="*/7 * * * *"), "every seventh minute of every hour, UTC"),
+        (Schedule("s", cron="30 2 L * *"), "on the last day of every month at 02:30 UTC"),
         (Schedule("s", every=timedelta(minutes=90)), "every 1h 30m"),
         (Schedule("s", cron="what a later release may know"), "what a later release may know, UTC"),
         (Schedule("s"), "never"),
@@ -338,3 +341,20 @@ def test_a_schedule_is_told_in_plain_words(schedule: Schedule, words: str) -> No
     told = in_words(schedule)
 
     assert told == words
+
+
+def test_the_next_runs_are_told_in_the_zone_of_the_schedule() -> None:
+    lisbon = Schedule("s", cron="30 7 * * 1-5", tz="Europe/Lisbon")
+    friday = datetime(2030, 5, 3, 6, 30, tzinfo=UTC)
+    record = ScheduleRecord(lisbon, "app", friday)
+
+    runs = next_runs(record)
+
+    assert [str(at) for at in runs] == [
+        "2030-05-03 07:30:00+01:00",
+        "2030-05-06 07:30:00+01:00",
+        "2030-05-07 07:30:00+01:00",
+    ]
+    assert next_runs(replace(record, paused=True)) == ()
+    assert next_runs(replace(record, schedule=Schedule("s", cron="new", tz="UTC"))) == (friday,)
+    assert next_runs(replace(record, schedule=Schedule("s", every=DAY)), 2) == (friday, friday + DAY)

@@ -17,6 +17,7 @@ from cronsim import CronSim, CronSimError
 from msgspec import Struct
 from msgspec.structs import replace
 
+from duly.core.cron_words import cron_words
 from duly.core.defaults import EARLIEST, LATEST, MISSED_AFTER
 from duly.core.durations import format_duration
 from duly.core.errors import UsageError
@@ -147,6 +148,22 @@ def due_from(record: ScheduleRecord, now: datetime) -> datetime:
     return record.next_at + max(0, behind) * schedule.every
 
 
+def next_runs(record: ScheduleRecord, most: int = 3) -> tuple[datetime, ...]:
+    """Its next due times, in its own zone; () while it is paused. Fewer when nothing comes after them."""
+    if record.paused:
+        return ()
+    try:
+        zone = zone_of(record.schedule.tz)
+        found = [record.next_at]
+        while len(found) < most:
+            found.append(next_due(record.schedule, found[-1]))
+    except UsageError:
+        # It never comes again, or a newer release has stored what this one cannot read.
+        zone = UTC
+        found = [record.next_at]
+    return tuple(due.astimezone(zone) for due in found)
+
+
 def plan(record: ScheduleRecord, now: datetime) -> Plan:
     """What to fire at this moment, when it is due next, and how many due times have passed without a job.
 
@@ -196,12 +213,15 @@ def trigger_of(name: str, due: datetime) -> str:
 
 
 def in_words(schedule: Schedule) -> str:
-    """When it is due, as a person says it: "at 09:00 on Monday to Friday, Europe/Berlin"."""
+    """When it is due, as a person says it: "every weekday at 09:00 Europe/Berlin"."""
     if schedule.every is not None:
         return f"every {format_duration(schedule.every)}"
     if schedule.cron is None:
         return "never"
     try:
+        short = cron_words(schedule.cron, schedule.tz)
+        if short is not None:
+            return short
         text = CronSim(schedule.cron, _SAMPLE).explain()
     except Exception:
         # A newer release may have stored what this one cannot explain.
