@@ -200,3 +200,13 @@ async def test_async_code_reads_and_acts_too(filed: App) -> None:
     assert len(run) == 1
     assert acts == [True, True, True, True]
     assert left == ()
+
+
+def test_who_ran_a_schedule_by_hand_and_why_is_kept(jobs: App, releases: Releases, clock: FakeClock) -> None:
+    releases.start(digest="1h")
+
+    (id,) = jobs.operate.run_schedule("digest", reason="INC-311")
+
+    (entry, *_) = jobs.store.audits.page(verb="run")
+    assert (entry.target, entry.reason, entry.actor) == ("schedule:digest", "INC-311", jobs.operate.actor())
+    assert str(id) in entry.detail

@@ -9,6 +9,7 @@ import click
 
 from duly.app import App
 from duly.client import schedule_acts
+from duly.client.authorship import reason_given
 from duly.client.schedule_acts import Ran
 from duly.core.registration import ScheduleRecord
 from duly.core.schedule import in_words
@@ -67,16 +68,20 @@ def list_(context: click.Context) -> None:
 
 @schedules.command()
 @common
+@acting
 @click.argument("name")
 @click.pass_context
-def run(context: click.Context, name: str) -> None:
+def run(context: click.Context, name: str, act: Act) -> None:
     """Enqueue now what a due time would. When it is due next stays as it is.
 
     A tick needs the App that declares it: add -a MODULE.
     """
     session = session_of(context)
     app = session.app() if session.app_reference is not None else session.data()
-    ran = app.client.call(schedule_acts.run, app.client, name)
+    if _dry(context, app, name, "run", act):
+        return
+    reason = reason_given(act.reason or "")
+    ran = app.client.call(schedule_acts.run, app.client, name, app.operate.actor(), reason)
     document: Json = {
         "schedule": name,
         "jobs": list(ran.ids),

@@ -196,12 +196,12 @@ class Operate(AlertActs, TokenActs):
             )
 
     @blocking
-    def run_schedule(self, name: str) -> tuple[JobId, ...]:
+    def run_schedule(self, name: str, *, reason: str = "") -> tuple[JobId, ...]:
         """- -> ready: enqueue now what a due time would; the schedule's rhythm stays. NotFound names the nearest one.
 
         A tick reads its source, so that it needs the App that declares it; rows that were seen give their jobs' ids.
         """
-        return schedule_acts.run(self._client, name).ids
+        return schedule_acts.run(self._client, name, self.actor(), _reason(reason)).ids
 
     @blocking
     def pause_schedule(self, name: str, *, reason: str = "") -> bool:

@@ -6,20 +6,23 @@ Called by `Inspect` and `Operate`, which block and translate; knows schedules by
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from duly.client.client import Client
 from duly.client.registry import nearest
-from duly.client.ticks import enqueue_ready
+from duly.client.ticks import Tick, enqueue_ready
 from duly.core.errors import NotFound, UsageError
 from duly.core.job import JobId, Stored
 from duly.core.lifecycle import Outcome
 from duly.core.registration import ScheduleRecord
 from duly.core.schedule import due_from, occurrence, trigger_of
 from duly.stores.protocol import Store
+
+_NAMED: Final = 1_000
+"""Jobs that the record of acts names of one run."""
 
 
 class Ran(Struct, frozen=True):
@@ -41,16 +44,25 @@ def find(store: Store, name: str) -> ScheduleRecord:
     return records[name]
 
 
-def run(client: Client, name: str) -> Ran:
-    """Enqueue now what a due time would; the rhythm stays as it is, and the job counts for no due time."""
+def run(client: Client, name: str, by: str, reason: str) -> Ran:
+    """Enqueue now what a due time would; the rhythm stays as it is, and the job counts for no due time.
+
+    That somebody did is in the record of acts, in the same transaction.
+    """
     store = client.store
     record = find(store, name)
     now = store.inspection.now()
-    if record.schedule.job is not None:
-        # Without the jitter: somebody waits for it.
-        job = replace(occurrence(record.schedule, now), run_at=None)
-        return _ran(store.jobs.enqueue([job]))
-    return _run_tick(client, store, record, now)
+    tick = None if record.schedule.job is not None else _tick(client, record)
+    with store.transaction() as connection:
+        if tick is None:
+            # Without the jitter: somebody waits for it.
+            job = replace(occurrence(record.schedule, now), run_at=None)
+            ran = _ran(store.enqueue_on(connection, [job]))
+        else:
+            ran = _ran(*enqueue_ready(store, connection, tick, trigger_of(name, now)))
+        detail = {"jobs": len(ran.ids), "ids": ran.ids[:_NAMED]}
+        store.audits.append("run", f"schedule:{name}", by, reason, detail, connection)
+    return ran
 
 
 def pause(client: Client, name: str, by: str, reason: str) -> bool:
@@ -71,16 +83,14 @@ def remove(client: Client, name: str, by: str, reason: str) -> bool:
     return client.store.schedules.remove(name, by, reason)
 
 
-def _run_tick(client: Client, store: Store, record: ScheduleRecord, now: datetime) -> Ran:
+def _tick(client: Client, record: ScheduleRecord) -> Tick:
     name = record.schedule.name
     declared = client.registry.schedules.get(name)
     if declared is None or declared.tick is None:
         raise UsageError(
             f"schedule {name!r} is a tick, whose source is code of {record.origin}; name that App with -a"
         )
-    with store.transaction() as connection:
-        stored, refused = enqueue_ready(store, connection, declared.tick, trigger_of(name, now))
-    return _ran(stored, refused)
+    return declared.tick
 
 
 def _ran(stored: Sequence[Stored], refused: Sequence[str] = ()) -> Ran:
