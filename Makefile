@@ -14,8 +14,8 @@ SELECT := $(if $(k),-k '$(k)')
 GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help setup demo dev test test-long test-previous check format generate typing docs scenarios mutants drill drill-short \
-	bench bench-beside bench-control bench-flat bench-peers bench-short fuzz load soak soak-short ci ci-long clean
+.PHONY: help setup demo dev test test-browser test-long test-previous check format generate typing docs scenarios mutants \
+	drill drill-short bench bench-beside bench-control bench-flat bench-peers bench-short fuzz load soak soak-short ci ci-long clean
 
 help: ## Lists every target
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,11 @@ help: ## Lists every target
 .PHONY: services
 services: .venv/.ready
 	@scripts/setup-services.sh
+
+# What a browser, and a load from outside, are made with.
+.PHONY: chromium wrk
+chromium wrk: services
+	@scripts/setup-programs.sh $@
 
 setup: services ## Makes .venv and installs the servers that the tests start; every target does so by itself
 
@@ -38,6 +43,9 @@ dev: .venv/.ready ## Runs a worker on the demo tasks over var/dev.db
 
 test: services ## Runs the tests (k=WORDS: only those whose names match)
 	$(PYTEST) -n $(JOBS) $(SELECT)
+
+test-browser: chromium ## Walks every page in a real Chromium; screenshots go to build/screenshots (k=WORDS: only those)
+	$(PYTEST) --browser -m browser tests/browser $(SELECT)
 
 test-long: services ## Runs the long tests: 100,000 steps of the store model, every seed of the simulation
 	$(PYTEST) -n $(JOBS) --long -m long --timeout 3600 $(SELECT)
@@ -99,7 +107,7 @@ bench-beside: services ## Measures what the application in the same database fee
 fuzz: services ## Asks the HTTP server whatever its OpenAPI document allows and forbids (options='--examples 300')
 	$(BIN)/python scripts/fuzz_http.py $(options)
 
-load: services ## Asks the HTTP server for jobs with wrk, kills it three times, and looks for what it had answered (options=…)
+load: wrk ## Asks the HTTP server for jobs with wrk, kills it three times, and looks for what it had answered (options=…)
 	$(BIN)/python -m bench.load $(options)
 
 bench-short: services ## One iteration of each measurement, to see that they run
@@ -123,7 +131,7 @@ soak-short: services ## The same for a minute at a low rate, to see that it runs
 photos:
 	@scripts/setup-photos.sh
 
-ci: check typing test mutants drill-short bench-short soak-short photos demo ## All that a change must pass, within 30 minutes on 2 cores
+ci: check typing test test-browser mutants drill-short bench-short soak-short photos demo ## All that a change must pass, within 30 minutes on 2 cores
 
 ci-long: ci test-long test-previous drill bench ## The same with everything that takes long
 

@@ -27,11 +27,12 @@ settings.load_profile("default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the tests marked `long` too, at full length")
+    parser.addoption("--browser", action="store_true", help="run the tests marked `browser` too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    long = config.getoption("--long")
-    kept = [item for item in items if long or item.get_closest_marker("long") is None]
+    left_out = [name for name in ("long", "browser") if not config.getoption(f"--{name}")]
+    kept = [item for item in items if not any(map(item.get_closest_marker, left_out))]
     for item in kept:
         if SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.postgres)
