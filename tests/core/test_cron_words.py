@@ -1,6 +1,7 @@
 """What is said of a cron expression is what cronsim does with it: the words are read back, and compared."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from duly.core.cron_words import cron_words
 
+Fits = Callable[[date], bool]
 FIRST = datetime(2027, 1, 1, tzinfo=UTC)
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
@@ -96,7 +98,7 @@ def test_the_words_mean_what_cronsim_does(cron: str) -> None:
 # Reading the words back.
 
 
-def read(words: str):
+def read(words: str) -> tuple[set[tuple[int, int]], Fits]:
     """(the minutes of a day, whether a day is one of them)."""
     clock = re.fullmatch(r"(.*) at ((?:\d\d:\d\d(?:, | and )?)+)", words)
     if clock is not None:
@@ -121,7 +123,7 @@ def read(words: str):
     return found, day_of(often["days"] or "every day")
 
 
-def day_of(words: str):
+def day_of(words: str) -> Fits:
     both = re.fullmatch(r"(on the .*), and (every .*)", words)
     if both is not None:
         first, second = day_of(both[1]), day_of(both[2])
@@ -142,7 +144,7 @@ def months_of(text: str) -> list[int]:
     return [MONTHS.index(name) + 1 for name in re.split(r", | and ", text)]
 
 
-def within_month(text: str):
+def within_month(text: str) -> Fits:
     if text == "every day":
         return lambda day: True
     if text == "every weekday":

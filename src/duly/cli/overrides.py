@@ -8,10 +8,10 @@ from typing import Literal
 import click
 
 from duly.app import App
-from duly.core.control import BreakerState, Override, TenantPlan
+from duly.core.control import BreakerState, Override
+from duly.core.control_words import change_text, plan_text
 from duly.core.errors import UsageError
 from duly.core.filters import Filter
-from duly.core.pace import pace_text
 
 from .errors import Conflict
 from .options import Act, acting, common, duration, filters
@@ -188,31 +188,12 @@ def lift(context: click.Context, id: int, act: Act) -> None:
     session.out.answer(document, lambda: [f"override {id} {word}"])
 
 
-def change(one: Override) -> str:
-    """What it changes, in the words of the flags."""
-    value = one.value
-    if one.kind == "block":
-        return "block " + " ".join(f"{name}={text}" for name, text in value.items())
-    parts = []
-    if "max_running" in value:
-        most = value["max_running"]
-        parts.append(f"max-running {'none' if most is None else most}")
-    if "interval" in value:
-        interval, burst = value["interval"], value.get("burst")
-        pace = "none"
-        if isinstance(interval, int | float):
-            pace = pace_text(float(interval), burst if isinstance(burst, int) else 1)
-        parts.append(f"rate {pace}")
-    if value.get("weight") is not None:
-        parts.append(f"weight {value['weight']}")
-    return ", ".join(parts)
-
-
 def said(made: Override) -> str:
     until = "until it is lifted" if made.until is None else f"until {clock(made.until)} UTC"
     because = f" ({printable(made.reason)})" if made.reason else ""
+    change = printable(change_text(made))
     return (
-        f"override {made.id}: {printable(made.target)}, {printable(change(made))}, {until}, by {made.by}{because}. "
+        f"override {made.id}: {printable(made.target)}, {change}, {until}, by {made.by}{because}. "
         f"Undo: duly overrides lift {made.id}"
     )
 
@@ -222,7 +203,7 @@ def _row(one: Override, now: datetime) -> list[str]:
     return [
         str(one.id),
         printable(one.target),
-        printable(change(one)),
+        printable(change_text(one)),
         ends,
         one.by,
         relative(one.at, now),
@@ -260,12 +241,6 @@ def _plan(
         reason=act.reason or "",
     )
     session.out.answer(plain(plan), lambda: [f"plan of tenant {tenant}: {plan_text(plan)}"])
-
-
-def plan_text(plan: TenantPlan) -> str:
-    most = "no bound on running" if plan.max_running is None else f"max-running {plan.max_running}"
-    pace = "no rate" if plan.rate is None else f"rate {pace_text(plan.rate.interval, plan.rate.burst)}"
-    return f"weight {plan.weight}, {most}, {pace}"
 
 
 def _hold(session: Session, app: App, target: str | None, lasting: timedelta, act: Act) -> None:

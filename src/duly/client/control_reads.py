@@ -17,6 +17,7 @@ from duly.core.key_health import key_trouble
 from duly.core.names import check_name
 from duly.stores.batches import batch_refused
 
+MOST_LIMITS: Final = 1_000
 _KEYS: Final = 1_000
 
 
@@ -56,10 +57,15 @@ class ControlReads:
         return self._client
 
     @blocking
-    def limits(self, names: Iterable[str] | None = None) -> tuple[LimitRecord, ...]:
-        """Those named ("queue:mail", "resource:stripe"), else those declared or in use, at most 1,000, by name."""
+    def limits(
+        self, names: Iterable[str] | None = None, *, limit: int = MOST_LIMITS
+    ) -> tuple[LimitRecord, ...]:
+        """Those named ("queue:mail", "resource:stripe"), else those declared or in use, at most so many, by name.
+
+        Of what waits at most 10,000 jobs of each are counted.
+        """
         wanted = None if names is None else list(names)
-        return tuple(self._client.store.control.limits(wanted))
+        return tuple(self._client.store.control.limits(wanted, whole_number(limit, "limit")))
 
     @blocking
     def overrides(self) -> tuple[Override, ...]:
