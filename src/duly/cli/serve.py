@@ -15,6 +15,7 @@ from duly.core.errors import UsageError
 
 from .options import common
 from .session import session_of
+from .token import login_link
 
 _NO_TOKENS = (
     "no live token is stored, so that nobody could ask anything: make one with duly token create --name shop "
@@ -134,6 +135,7 @@ def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, st
     click.echo(
         f"duly serves {scheme}://{shown}:{settings.port}{settings.prefix} ({_place(settings.url)})", err=True
     )
+    click.echo(f"dashboard: {_way_in(app, is_open=is_open, scheme=scheme)}", err=True)
     config = uvicorn.Config(
         web,
         host=settings.host,
@@ -161,6 +163,20 @@ def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, st
         alerts.stop()
     if not server.started:
         sys.exit(1)
+
+
+def _way_in(app: App, *, is_open: bool, scheme: str) -> str:
+    """How whoever has started it comes to the dashboard. Only a terminal on this machine is shown a login: logs and
+    service managers keep what they read."""
+    from duly.client.logins import make_login
+
+    settings = app.settings
+    if is_open:
+        return login_link(settings, "", scheme).partition("/login")[0]
+    if not (is_loopback(settings.host) and sys.stderr.isatty()):
+        return "duly token login prints a link that opens it once"
+    made = make_login(app.operate, app.client)
+    return f"{login_link(settings, made.code, scheme)} (opens once, within 10 minutes)"
 
 
 def _place(url: str) -> str:

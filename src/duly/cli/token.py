@@ -6,6 +6,8 @@ from datetime import datetime
 
 import click
 
+from duly.client.logins import make_login
+from duly.client.settings import Settings
 from duly.core.durations import parse_duration
 from duly.core.operating import TokenRecord
 
@@ -92,6 +94,43 @@ def list_(context: click.Context) -> None:
         ),
         (plain(one) for one in found),
     )
+
+
+@token.command()
+@common
+@click.option("--scope", "scopes", metavar="VERB[:QUEUE]", multiple=True, default=("admin",), help="[admin]")
+@click.option("--expires", metavar="DURATION", default="12h", show_default=True, help="When all of it ends.")
+@click.pass_context
+def login(context: click.Context, scopes: tuple[str, ...], expires: str) -> None:
+    """Print a link that opens the dashboard of `duly serve` once, within ten minutes.
+
+    Whoever opens it first is signed in, under a name made of yours, for twelve hours at most: hand it on with care.
+
+    \b
+      duly token login
+      duly token login --scope read --scope dead:mail
+    """
+    session = session_of(context)
+    app = session.data()
+    made = make_login(app.operate, app.client, scopes, expires=expires)
+    link = login_link(app.settings, made.code)
+
+    def lines() -> list[str]:
+        if session.quiet:
+            return [link]
+        may = " ".join(made.record.scopes)
+        return [link, f"opens once, within 10 minutes, as {printable(made.record.name)}, who may {may}"]
+
+    session.out.answer({"link": link, "record": plain(made.record)}, lines)
+
+
+def login_link(settings: Settings, code: str, scheme: str = "http") -> str:
+    """The address of a one-time login, as clients of the server reach it."""
+    base = settings.public_url
+    if base is None:
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        base = f"{scheme}://{host}:{settings.port}{settings.prefix}"
+    return f"{base.rstrip('/')}/ui/login?code={code}"
 
 
 @token.command()

@@ -38,9 +38,10 @@ class Bearers:
 
     async def find(self, text: str) -> TokenRecord | None:
         """The live token of this text; None for any other. Compares nothing but digests, by an index."""
-        if not is_text(text):
-            return None
-        digest = digest_of(text)
+        return await self.of_digest(digest_of(text)) if is_text(text) else None
+
+    async def of_digest(self, digest: bytes) -> TokenRecord | None:
+        """The live token of this digest, for a proof that was signed for it; None for any other."""
         known = self._known.get(digest)
         if known is None or self._clock() - known.read_at >= FRESH:
             record = await self._ask(digest)

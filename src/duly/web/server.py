@@ -23,7 +23,13 @@ from duly.web import tickets
 from duly.web.problems import Refused, problem, problem_for
 from duly.web.site import Site, WebOptions
 
-PARTS: Final = ("duly.web.api.routes", "duly.web.openapi", "duly.web.health", "duly.web.metrics")
+PARTS: Final = (
+    "duly.web.api.routes",
+    "duly.web.openapi",
+    "duly.web.health",
+    "duly.web.metrics",
+    "duly.web.pages.routes",
+)
 """Modules with `routes(site)`; imported when a server is made."""
 
 log: Final = logging.getLogger("duly.web")
