@@ -14,7 +14,7 @@ SELECT := $(if $(k),-k '$(k)')
 GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help setup demo dev test test-browser test-long test-previous check format generate typing docs scenarios mutants \
+.PHONY: help setup demo demo-site dev test test-browser test-long test-previous check format generate typing docs scenarios mutants \
 	drill drill-short bench bench-beside bench-control bench-flat bench-peers bench-short fuzz load soak soak-short ci ci-long clean
 
 help: ## Lists every target
@@ -36,6 +36,9 @@ setup: services ## Makes .venv and installs the servers that the tests start; ev
 
 demo: .venv/.ready ## Resizes photographs with a worker that is killed midway, and checks every file (photos=DIR: your own)
 	$(BIN)/duly demo $(if $(photos),--photos '$(photos)')
+
+demo-site: .venv/.ready ## Opens a photo site with its worker and its dashboard, until Ctrl-C (options='--port 9000')
+	$(BIN)/duly demo --site $(options)
 
 dev: .venv/.ready ## Runs a worker on the demo tasks over var/dev.db
 	@mkdir -p var
