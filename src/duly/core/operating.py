@@ -3,6 +3,7 @@
 Plain immutable records; knows no store and no clock. All times are aware, in UTC.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final, Literal
@@ -24,6 +25,7 @@ TALLY_LAG: Final = timedelta(seconds=15)
 """A minute is folded so long after its end: what commits later is not in its tally."""
 TALLY_CHUNK: Final = timedelta(minutes=5)
 """So much is folded at once."""
+_EDITED: Final = re.compile(r"(?:^|; )edited: it runs again as job ([0-9]+)$")
 
 
 class TokenRecord(Struct, frozen=True):
@@ -104,6 +106,30 @@ class DeadMark(Struct, frozen=True):
     note: str = ""
     regressed_at: datetime | None = None
     """When the first one died after the group was fixed; None once its state is marked again."""
+
+
+class RedriveOutlook(Struct, frozen=True):
+    """What a redrive of dead letters would meet."""
+
+    count: int
+    """So many can run again,"""
+    oldest: datetime | None = None
+    """the first of which died then."""
+    priority: int | None = None
+    """The least urgent of their own; None without any."""
+    twins: int = 0
+    """So many have a unique key that a live job holds: they would stay dead while it does."""
+
+
+def edited_note(successor: int) -> str:
+    """What a dead letter says once an edited job runs in its place."""
+    return f"edited: it runs again as job {successor}"
+
+
+def successor_of(note: str | None) -> int | None:
+    """The job that runs in the place of the dead letter with this note."""
+    found = _EDITED.search(note) if note else None
+    return None if found is None else int(found[1])
 
 
 class AuditEntry(Struct, frozen=True):

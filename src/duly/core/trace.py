@@ -8,6 +8,7 @@ from typing import Final
 
 _TRACEPARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _TRIGGER: Final = re.compile(r"trace:([0-9a-f-]{55})(?:;job:([0-9]+))?")
+_EDITED: Final = re.compile(r"edited:([0-9]+)")
 _NO_TRACE: Final = "0" * 32
 _NO_SPAN: Final = "0" * 16
 
@@ -43,9 +44,22 @@ def traceparent_of(trigger: str | None) -> str | None:
 
 
 def parent_of(trigger: str | None) -> int | None:
-    """The job whose handler enqueued this one, where that is known."""
+    """The job whose handler enqueued this one, where that is known, or the dead one that it is an edited copy of."""
+    if (edited := edited_from(trigger)) is not None:
+        return edited
     found = _TRIGGER.fullmatch(trigger) if trigger else None
     return int(found[2]) if found is not None and found[2] else None
+
+
+def edited_trigger(job: int) -> str:
+    """What a job says that runs with edited arguments in the place of a dead one."""
+    return f"edited:{job}"
+
+
+def edited_from(trigger: str | None) -> int | None:
+    """The dead job in whose place this one runs."""
+    found = _EDITED.fullmatch(trigger) if trigger else None
+    return None if found is None else int(found[1])
 
 
 def is_trace(trigger: str | None) -> bool:

@@ -74,6 +74,8 @@ class DeadGroup(Struct, frozen=True):
     last: datetime
     error: str
     """Type and message of the latest."""
+    edited: int = 0
+    """So many of them an edited job runs in the place of; a redrive leaves them where they are."""
 
 
 class Pause(Struct, frozen=True):

@@ -6,7 +6,9 @@ from typing import Protocol
 from msgspec import json
 from msgspec.structs import replace
 
-from duly.core.operating import DeadMark, TriageState
+from duly.core.filters import Filter
+from duly.core.job import JobId, NewJob, Stored
+from duly.core.operating import DeadMark, RedriveOutlook, TriageState
 
 
 def marked(was: DeadMark, state: TriageState | None, owner: str | None, note: str | None) -> DeadMark:
@@ -25,6 +27,11 @@ def mark_detail(queue: str, task: str, state: TriageState | None, owner: str | N
     said = {"state": state, "owner": owner, "note": note}
     given = {name: value for name, value in said.items() if value is not None}
     return json.encode({"queue": queue, "task": task, **given}).decode()
+
+
+def edit_detail(successor: JobId) -> str:
+    """What the audit keeps of an edit beside the old job."""
+    return json.encode({"successor": successor}).decode()
 
 
 class TriageStore(Protocol):
@@ -50,3 +57,16 @@ class TriageStore(Protocol):
 
     def regressions(self, most: int = 100) -> list[DeadMark]:
         """Make fixed groups in which a job has died since new for good, each told to one caller only."""
+
+    def outlook(self, filter: Filter) -> RedriveOutlook:
+        """What a redrive of the dead letters that fit would meet; `where` is not looked at."""
+
+    def asked(self, id: JobId) -> NewJob | None:
+        """A dead letter as it was asked for, with its keys and follow-ups, to be enqueued anew: due at once, without
+        the idempotency key, the batch and the expiry of old. None when it is none, or an edited job runs in its place
+        already."""
+
+    def edit(self, id: JobId, job: NewJob, by: str, reason: str) -> Stored | None:
+        """- -> ready for a job that runs in the place of a dead letter, which stays, notes where it went, and is not
+        redriven any more; one transaction. A `duplicate` has changed nothing: another job holds the unique key. None
+        when it is no dead letter, or an edited job runs in its place already."""

@@ -132,6 +132,7 @@ CAPABILITIES: Final = Capabilities(
         "inside_batch",
         "keep_cursors",
         "keep_load",
+        "job_parts",
         "keep_sample",
         "keep_secret",
         "keep_steps",

@@ -89,8 +89,8 @@ def worker_record(row: Row) -> WorkerRecord:
 
 
 def dead_group(row: Row) -> DeadGroup:
-    fingerprint, queue, task, count, first, last, error = row
-    return DeadGroup(fingerprint, queue, task, count, utc(first), utc(last), error)
+    fingerprint, queue, task, count, first, last, error, edited = row
+    return DeadGroup(fingerprint, queue, task, count, utc(first), utc(last), error, edited)
 
 
 def pause_record(row: Row) -> Pause:

@@ -122,6 +122,12 @@ def _job(spec: Spec) -> NewJob:
     )
 
 
+def jobs_of(text: str | None) -> tuple[NewJob, ...]:
+    """The jobs of an array of whole specs; () for None."""
+    found: list[Spec] = [] if text is None else _DECODER.decode(text)
+    return tuple(map(_job, found))
+
+
 def _span(value: float | None) -> timedelta | None:
     return None if value is None else timedelta(seconds=value)
 

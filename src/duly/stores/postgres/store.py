@@ -96,7 +96,7 @@ class PostgresStore:
         self.schema: SchemaStore = PostgresSchema(self._database)
         self.tokens: TokenStore = PostgresTokens(self._database)
         self.answers: AnswerStore = PostgresAnswers(self._database, self._on)
-        self.triage: TriageStore = PostgresTriage(self._database)
+        self.triage: TriageStore = PostgresTriage(self._database, self._on, self.transaction)
         self.audits: AuditStore = PostgresAudits(self._database, self._on)
         self.alerts: AlertStore = PostgresAlerts(self._database)
         self.tallies: TallyStore = PostgresTallies(self._database)

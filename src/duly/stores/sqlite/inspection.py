@@ -280,12 +280,20 @@ def _indexed(filter: Filter) -> Filter:
 
 
 def _group(
-    session: Session, fingerprint: str | None, queue: str, task: str, count: int, first: int, last: int
+    session: Session,
+    fingerprint: str | None,
+    queue: str,
+    task: str,
+    count: int,
+    first: int,
+    last: int,
+    edited: int,
 ) -> DeadGroup:
     latest = session.row("select_latest_dead", fingerprint=fingerprint, queue=queue, task=task, died_at=last)
     kind, message, reason = latest or (None, None, None)
     told = f"{kind}: {message}" if kind and message else kind or reason or ""
-    return DeadGroup(fingerprint or "", queue, task, count, from_micros(first), from_micros(last), told)
+    times = from_micros(first), from_micros(last)
+    return DeadGroup(fingerprint or "", queue, task, count, *times, told, edited)
 
 
 def _size(path: str) -> int:

@@ -5,12 +5,19 @@ from collections.abc import Sequence
 from msgspec import json
 from msgspec.structs import replace
 
-from duly.core.operating import DeadMark, TriageState
+from duly.core.filters import Filter
+from duly.core.job import JobId, NewJob, Stored, UniqueKey
+from duly.core.lifecycle import Outcome, State
+from duly.core.operating import DeadMark, RedriveOutlook, TriageState, edited_note
 from duly.stores.sqlite.database import Database
+from duly.stores.sqlite.followups import enqueue
+from duly.stores.sqlite.inspection import lookup_in
+from duly.stores.sqlite.moves import ON_DEAD, THEN
 from duly.stores.sqlite.operator import enter
 from duly.stores.sqlite.session import Row, Session
+from duly.stores.sqlite.specs import job_of
 from duly.stores.sqlite.times import from_micros, maybe_from_micros, to_micros
-from duly.stores.triage import mark_detail, marked
+from duly.stores.triage import edit_detail, mark_detail, marked
 
 
 class SQLiteTriage:
@@ -64,6 +71,66 @@ class SQLiteTriage:
             for mark in told:
                 _keep(session, mark)
             return told
+
+    def outlook(self, filter: Filter) -> RedriveOutlook:
+        with self._database.read(snapshot=True) as session:
+            row = session.row(
+                "foresee_redrive",
+                queue=filter.queue,
+                task=filter.task,
+                tenant=filter.tenant,
+                correlation=filter.correlation,
+                fingerprint=filter.fingerprint,
+                tag=filter.tag,
+                since=None if filter.since is None else to_micros(filter.since),
+                until=None if filter.until is None else to_micros(filter.until),
+                now=session.now,
+            )
+        count, oldest, priority, twins = row or (0, None, None, 0)
+        return RedriveOutlook(count, maybe_from_micros(oldest), priority, twins)
+
+    def asked(self, id: JobId) -> NewJob | None:
+        with self._database.read(snapshot=True) as session:
+            if session.row("hold_dead", id=id) is None:
+                return None
+            return _asked(session, id)
+
+    def edit(self, id: JobId, job: NewJob, by: str, reason: str) -> Stored | None:
+        with self._database.write() as session:
+            if session.row("hold_dead", id=id) is None:
+                return None
+            stored = enqueue(session, [job])[0]
+            if stored.outcome is Outcome.created:
+                session.run("succeed_dead", id=id, successor=stored.id, note=edited_note(stored.id))
+                enter(session, "edit", f"job:{id}", by, reason, edit_detail(stored.id))
+            return stored
+
+
+def _asked(session: Session, id: JobId) -> NewJob | None:
+    record = lookup_in(session, [id])[0]
+    parts = session.row("read_job_parts", id=id)
+    if record is None or parts is None or record.state is not State.dead:
+        return None
+    priority, key, live, version, fair, serialise, blobs = parts
+    return NewJob(
+        queue=record.queue,
+        task=record.task,
+        args=record.args,
+        priority=priority,
+        timeout=record.timeout,
+        attempts=record.attempts,
+        tenant=record.tenant,
+        tags=record.tags,
+        correlation_id=record.correlation_id,
+        unique=None if key is None else UniqueKey(key, bool(live), False),
+        version=version,
+        then=tuple(job_of(spec) for (spec,) in session.rows("select_follows", id=id, kind=THEN)),
+        on_dead=tuple(job_of(spec) for (spec,) in session.rows("select_follows", id=id, kind=ON_DEAD)),
+        blobs=tuple(json.decode(blobs, type=list[str])),
+        ordering_key=record.ordering_key,
+        serialise=bool(serialise) and record.ordering_key is not None,
+        fair=bool(fair),
+    )
 
 
 def _read(session: Session, fingerprint: str, queue: str, task: str) -> DeadMark | None:

@@ -86,6 +86,7 @@ class Entry:
     progress: Progress | None = None
     wish: str | None = None
     announced_at: datetime | None = None
+    successor: JobId | None = None
     attempts: list[AttemptRecord] = field(default_factory=list)
     steps: dict[str, bytes] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
@@ -208,6 +209,8 @@ class Tables:
     tasks: dict[str, str] = field(default_factory=dict)
     acts: list[AuditEntry] = field(default_factory=list)
     """Who acted, and why."""
+    audited: dict[JobId, int | None] = field(default_factory=dict)
+    """Jobs whose end is yet to be written among them, with the run of the death that was."""
     tallied: datetime | None = None
     """Up to when ends are counted."""
     tallies: dict[tuple[Grain, datetime, str, str], Tally] = field(default_factory=dict)

@@ -158,13 +158,15 @@ class ReadableModel(UpkeepModel):
 
     def dead_groups(self, filter: Filter) -> list[DeadGroup]:
         with self.tables.lock:
-            dead = [entry.record() for entry in self.tables.entries.values() if entry.state is State.dead]
+            entries = [entry for entry in self.tables.entries.values() if entry.state is State.dead]
+            dead = [entry.record() for entry in entries]
+            edited = {entry.id for entry in entries if entry.successor is not None}
         groups: dict[tuple[str, str, str], list[JobRecord]] = {}
         for row in sorted(dead, key=lambda row: (row.finished_at, row.id)):
             if filter.matches(row):
                 key = (row.error.fingerprint if row.error else "", row.queue, row.task)
                 groups.setdefault(key, []).append(row)
-        return [_group(key, rows) for key, rows in groups.items()]
+        return [_group(key, rows, edited) for key, rows in groups.items()]
 
     def pauses(self) -> list[Pause]:
         with self.tables.lock:
@@ -183,8 +185,9 @@ class ReadableModel(UpkeepModel):
         return ["nothing outlives this process: use it to compare, never to keep"]
 
 
-def _group(key: tuple[str, str, str], rows: list[JobRecord]) -> DeadGroup:
+def _group(key: tuple[str, str, str], rows: list[JobRecord], edited: set[JobId]) -> DeadGroup:
     times = [row.finished_at for row in rows if row.finished_at is not None]
     error = rows[-1].error
     text = f"{error.type}: {error.message}" if error else rows[-1].reason or ""
-    return DeadGroup(*key, len(rows), times[0], times[-1], text)
+    gone = sum(row.id in edited for row in rows)
+    return DeadGroup(*key, len(rows), times[0], times[-1], text, gone)

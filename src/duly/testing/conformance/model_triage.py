@@ -5,17 +5,20 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from duly.core.lifecycle import State
-from duly.core.operating import DeadMark, TriageState
-from duly.stores.triage import mark_detail, marked
+from duly.core.filters import Filter
+from duly.core.job import JobId, NewJob, Stored
+from duly.core.lifecycle import Outcome, State
+from duly.core.operating import DeadMark, RedriveOutlook, TriageState, edited_note
+from duly.stores.triage import edit_detail, mark_detail, marked
 
-from .model import Model
+from .model import Entry
+from .model_keys import KeyedModel
 
 
 class ModelTriage:
     """See duly.stores.triage.TriageStore."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: KeyedModel) -> None:
         self._model = model
 
     def mark(
@@ -53,6 +56,57 @@ class ModelTriage:
                     self._model.tables.marks[group] = self._seen(mark)
                     told.append(self._model.tables.marks[group])
             return told
+
+    def outlook(self, filter: Filter) -> RedriveOutlook:
+        with self._model.tables.lock:
+            found = [
+                entry
+                for entry in self._model.tables.entries.values()
+                if entry.state is State.dead and entry.successor is None and filter.matches(entry.record())
+            ]
+            return RedriveOutlook(
+                len(found),
+                min((entry.finished_at for entry in found if entry.finished_at is not None), default=None),
+                max((entry.new.priority for entry in found), default=None),
+                sum(self._model.holder_of(entry.new) is not None for entry in found),
+            )
+
+    def asked(self, id: JobId) -> NewJob | None:
+        with self._model.tables.lock:
+            entry = self._open(id)
+            if entry is None:
+                return None
+            new = entry.new
+            return replace(
+                new,
+                delay=None,
+                run_at=None,
+                expires=None,
+                holder=None,
+                idempotency=None,
+                unique=None if new.unique is None else replace(new.unique, replace=False),
+                correlation_id=entry.record().correlation_id,
+                trigger=None,
+                batch=None,
+            )
+
+    def edit(self, id: JobId, job: NewJob, by: str, reason: str) -> Stored | None:
+        with self._model.tables.lock:
+            entry = self._open(id)
+            if entry is None:
+                return None
+            stored = self._model.enqueue([job])[0]
+            if stored.outcome is Outcome.created:
+                entry.successor = stored.id
+                said = edited_note(stored.id)
+                entry.note = said if entry.note is None else f"{entry.note}; {said}"
+                self._model.note("edit", f"job:{id}", by, reason, edit_detail(stored.id))
+            return stored
+
+    def _open(self, id: JobId) -> Entry | None:
+        entry = self._model.tables.entries.get(id)
+        dead = entry is not None and entry.state is State.dead and entry.successor is None
+        return entry if dead else None
 
     def _seen(self, mark: DeadMark) -> DeadMark:
         died_at = self._died_since(mark) if mark.state == "fixed" else None

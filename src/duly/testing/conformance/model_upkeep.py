@@ -289,7 +289,7 @@ class UpkeepModel(LeasedModel):
         with self.act():
             moved = []
             for entry in self._among(ids, State.dead, State.cancelled, State.skipped):
-                if self.holder_of(entry.new) is not None:
+                if self.holder_of(entry.new) is not None or entry.successor is not None:
                     continue
                 self.take(entry)
                 self.count(entry, entry.state, -1)

@@ -1,5 +1,5 @@
 -- dead, cancelled, skipped -> ready at the tail, in order of id: counters 0, run kept, an old expiry forgotten. A job whose
--- unique key another one has by now stays where it is. One with an ordering key has its old place in it.
+-- unique key another one has by now stays where it is, and so does one in whose place an edited one runs. One with an ordering key has its old place in it.
 -- Lock: the final rows, by id, then keys in sorted order, then key_head rows, waited for: claims hold them for one statement. Index: dead_pkey, finished_pkey, job_pkey, unique_key_pkey,
 -- keyed_pkey, queue_key.
 -- Differs: none.
@@ -21,7 +21,7 @@ begin
     perform require_read_committed_1();
     -- From here on only these: what becomes final meanwhile has not been asked for its key.
     v_ids := array(select d.id from unnest(p_ids) as u (id) cross join lateral (
-        select d.id from dead d where d.id = u.id for update) d)
+        select d.id from dead d where d.id = u.id and d.successor is null for update) d)
         || array(select f.id from unnest(p_ids) as u (id) cross join lateral (
         select f.id from finished f where f.id = u.id and f.status in ('cancelled', 'skipped') for update) f);
     for v_job in

@@ -70,6 +70,9 @@ create table {schema}.dead_group (
     queue text not null,
     task text not null,
     state text not null check (state in ('new', 'acknowledged', 'fixed')),
+-- The job with edited arguments that runs in the place of a dead letter, which stays.
+alter table {schema}.dead add column successor bigint;
+
     owner text,
     note text not null,
     by text not null,
@@ -213,6 +216,10 @@ insert into {schema}.audit_pending (id) select n.id from noted n;
 -- include: functions/silence_alert_1.sql
 -- include: functions/end_silence_1.sql
 -- include: functions/silences_1.sql
+-- include: functions/job_parts_1.sql
+-- include: functions/hold_dead_1.sql
+-- include: functions/succeed_dead_1.sql
+-- include: functions/foresee_redrive_1.sql
 -- include: functions/tally_parts_1.sql
 -- include: functions/fold_tally_1.sql
 -- include: functions/tallies_1.sql

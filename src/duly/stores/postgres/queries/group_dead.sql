@@ -2,7 +2,7 @@
 -- Differs: none.
 select coalesce(d.fingerprint, ''), d.queue, d.task, count(*), min(d.died_at), max(d.died_at),
        (array_agg(coalesce(d.error_type || ': ' || d.error_message, d.error_type, d.reason, '')
-                  order by d.died_at desc, d.id desc))[1]
+                  order by d.died_at desc, d.id desc))[1], count(d.successor)
   from {schema}.dead d join {schema}.job j on j.id = d.id
  where (%(queue)s::text is null or d.queue = %(queue)s::text)
    and (%(task)s::text is null or d.task = %(task)s::text)

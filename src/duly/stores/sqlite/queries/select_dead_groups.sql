@@ -1,5 +1,5 @@
 -- Dead letters by fingerprint, queue and task, the largest group first. Lock: none. Index: dead whole, job by primary key.
-select d.fingerprint, d.queue, d.task, count(*), min(d.died_at), max(d.died_at)
+select d.fingerprint, d.queue, d.task, count(*), min(d.died_at), max(d.died_at), count(d.successor)
 from {prefix}_dead as d
 cross join {prefix}_job as j on j.id = d.id
 where (:queue is null or d.queue = :queue)
