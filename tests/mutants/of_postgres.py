@@ -153,7 +153,7 @@ MUTANTS = [
         ("leasing",),
     ),
     Mutant(
-        FUNCTIONS + "enqueue_1.sql",
+        FUNCTIONS + "enqueue_4.sql",
         "if v_live < cardinality(p_holder_ids) then",
         "if v_live < 0 then",
         "an enqueue of a former holder is refused",
