@@ -15,7 +15,7 @@ GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help setup demo demo-site dev test test-browser test-long test-previous check format generate typing docs scenarios mutants \
-	drill drill-short bench bench-beside bench-control bench-flat bench-peers bench-short fuzz load soak soak-short ci ci-long clean
+	drill drill-short bench bench-beside bench-control bench-flat bench-peers bench-short bench-web fuzz load soak soak-short ci ci-long clean
 
 help: ## Lists every target
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ bench-flat: services ## Does PostgreSQL stay as fast under old snapshots, millio
 bench-control: services ## What do keys, tenants, limits and depths cost? (options='--write docs/performance.md')
 	$(BIN)/python -m bench.control $(options)
 
+bench-web: services ## How long do the dashboard and the look-ups of the API take with 5,000,000 jobs? (options='--write docs/performance.md')
+	$(BIN)/python -m bench.web $(options)
+
 bench-beside: services ## Measures what the application in the same database feels, NOTIFY, PgBouncer, and a far database
 	$(BIN)/python -m bench.beside
 	$(BIN)/python -m bench.remote
@@ -123,6 +126,7 @@ bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python -m bench.remote --once
 	$(BIN)/python -m bench.flat --once
 	$(BIN)/python -m bench.control --once
+	$(BIN)/python -m bench.web --once
 
 soak: services ## Runs 4,000 jobs/s on PostgreSQL and 1,500/s on SQLite for 30 minutes each (minutes=N: so many)
 	$(BIN)/python -m bench.soak $(if $(minutes),--minutes $(minutes))
