@@ -76,6 +76,25 @@ def opened(folder: Path, *options: str) -> Iterator[Running]:
         wait_until(lambda: not living_in(folder), what="nothing runs any more")
 
 
+def opens_once(login: str) -> bool:
+    """Whether the printed link leads into the dashboard, and a second time does not."""
+    with httpx2.Client(
+        base_url=login.partition("/ui/")[0], timeout=60, headers={"Accept": "text/html"}
+    ) as person:
+        before = person.get("/ui").status_code
+        code = login.partition("code=")[2]
+        assert person.get(login).status_code == 200
+        own = {"Origin": str(person.base_url).rstrip("/")}
+        first = person.post("/ui/login", data={"code": code}, headers=own)
+        inside = person.get("/ui")
+    with httpx2.Client(
+        base_url=login.partition("/ui/")[0], timeout=60, headers={"Accept": "text/html"}
+    ) as other:
+        second = other.post("/ui/login", data={"code": code}, headers=own)
+    assert (before, first.status_code, inside.status_code) == (303, 303, 200)
+    return "photos" in inside.text and second.status_code != 303
+
+
 def photograph(seed: int, width: int = 2400, height: int = 1600) -> bytes:
     file = io.BytesIO()
     draw(width, height, seed).save(file, "JPEG", quality=88)
@@ -106,6 +125,7 @@ def test_a_picture_becomes_five_thumbnails_though_its_worker_is_killed(tmp_path:
             assert f'src="/files/{name}"' in page.text
             with Image.open(io.BytesIO(site.client.get(f"/files/{name}").content)) as thumbnail:
                 assert max(thumbnail.size) == longest
+        assert opens_once(site.told["login"])
         made = {path.name for path in (tmp_path / "duly-demo-site" / "made").iterdir()}
         assert len(made) == 5
 

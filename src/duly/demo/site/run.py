@@ -23,6 +23,7 @@ from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from duly.client.logins import make_login
 from duly.core.errors import DulyError, UsageError
 from duly.web.site import Site
 
@@ -35,7 +36,6 @@ PORT: Final = 8800
 DASHBOARD_PORT: Final = 8899
 PACE: Final = 0.4
 HOST: Final = "127.0.0.1"
-_NAME: Final = "photo-site"
 _MARK: Final = ".duly-demo-site"
 _LOOK: Final = 0.2
 _STOP: Final = 40.0
@@ -129,7 +129,7 @@ def run(wishes: Wishes, opened: Callable[[Opened], None]) -> None:
 
 
 def _run(wishes: Wishes, folder: Path, url: str, opened: Callable[[Opened], None]) -> None:
-    with _asked_to_end() as ended, _listening(wishes.port) as door, _token():
+    with _asked_to_end() as ended, _listening(wishes.port) as door, _login() as code:
         port = _free_port()
         dashboard = f"http://{HOST}:{port}/ui"
         parts = [
@@ -139,8 +139,9 @@ def _run(wishes: Wishes, folder: Path, url: str, opened: Callable[[Opened], None
         try:
             site = f"http://{HOST}:{door.getsockname()[1]}/"
             with _serving(build(jobs, Place(folder, wishes.pace, dashboard)), door):
-                told = Opened(site, dashboard, dashboard, parts[0].process.pid, str(folder), url)
-                opened(told)
+                _wait_for(port, ended, parts)
+                login = f"{dashboard}/login?code={code}"
+                opened(Opened(site, dashboard, login, parts[0].process.pid, str(folder), url))
                 while not ended.wait(_LOOK):
                     for part in parts:
                         part.keep()
@@ -213,16 +214,22 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _token() -> Iterator[None]:
-    """`duly serve` answers nobody without a token; this one is nobody's, and revoked at the end."""
-    with suppress(DulyError):
-        # Of a run that was killed.
-        jobs.operate.revoke_token(_NAME, reason="the photo site starts")
-    jobs.operate.create_token(["read"], name=_NAME, expires="1d", reason="the photo site starts")
+def _login() -> Iterator[str]:
+    """A code that opens the dashboard once. It and the session that it opens end with the site."""
+    login = make_login(jobs.operate, jobs.client)
     try:
-        yield
+        yield login.code
     finally:
-        jobs.operate.revoke_token(_NAME, reason="the photo site ends")
+        jobs.operate.revoke_token(login.record.id, reason="the photo site ends")
+
+
+def _wait_for(port: int, ended: threading.Event, parts: list[_Part]) -> None:
+    """Until the dashboard can be reached, or somebody has enough of it."""
+    while not ended.wait(0.05):
+        for part in parts:
+            part.keep()
+        with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+            return
 
 
 @contextmanager
