@@ -44,7 +44,9 @@ COMMANDS: Final = {
     "workers": "workers",
     "schedules": "schedules",
     "alerts": "alerts",
+    "audit": "audit",
     "plan": "plan",
+    "drill": "drill",
     "bench": "bench",
 }
 """Command -> module, in the order of the help."""

@@ -5,17 +5,32 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+from contextvars import ContextVar
+from typing import Final
 
 from duly.client.settings import Settings
 from duly.core.defaults import MAX_REASON
 from duly.core.errors import UsageError
 from duly.core.text import storable
+from duly.stores.audits import AUDITED
+
+_TAG: Final = 100
+
+
+acting: Final[ContextVar[str | None]] = ContextVar("duly_acting", default=None)
+"""Who asks, where a server acts for somebody else."""
 
 
 def author(settings: Settings) -> str:
     """DULY_ACTOR, else user@host."""
     said = settings.actor
     return said if said is not None else f"{_user()}@{socket.gethostname()}"
+
+
+def audit_tag(settings: Settings) -> str:
+    """The tag of an audited job: who enqueues it here and now."""
+    name = " ".join((acting.get() or author(settings)).split())
+    return storable(f"{AUDITED}:{name}", _TAG)
 
 
 def reason_given(reason: str, *, needed: bool = False) -> str:

@@ -46,5 +46,7 @@ class Declaration:
     max_running: int | None = None
     rate: Rate | None = None
     uses: tuple[Resource, ...] = ()
+    audit: bool = False
+    """Each of its jobs stands in the audit: who enqueued it, and how it ended."""
     guards: list[Guard] = field(default_factory=list, compare=False)
     """In the order in which they are asked; grows while modules are imported."""

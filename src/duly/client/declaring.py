@@ -14,7 +14,7 @@ from duly.client.declaration import Ack, Declaration
 from duly.client.handler import Handler
 from duly.client.job import Job
 from duly.client.lock import Lock
-from duly.client.options import attempt_count, queue_name, urgency
+from duly.client.options import attempt_count, queue_name, switched, urgency
 from duly.client.queue import Queue
 from duly.client.registry import nearest
 from duly.client.resource import Breaker, Resource
@@ -172,6 +172,7 @@ class Declaring:
         rate: str | None = None,
         uses: Iterable[Resource] = (),
         expires: Duration | None = None,
+        audit: bool = False,
     ) -> TaskDecorator: ...
     def task(
         self,
@@ -195,6 +196,7 @@ class Declaring:
         rate: str | None = None,
         uses: Iterable[Resource] = (),
         expires: Duration | None = None,
+        audit: bool = False,
     ) -> Any:
         """Register a function as a task, as `@jobs.task` or `@jobs.task(queue=…)`; it stays callable.
 
@@ -219,6 +221,7 @@ class Declaring:
             rate: how often its jobs may start, in the whole fleet, as "600/min" or "100/s burst 20".
             uses: resources that each of its jobs takes before it starts, all or none.
             expires: counted from the due time: not started by then, a job is skipped.
+            audit: write into the audit who enqueued each of its jobs, in the same transaction, and how it ended.
 
         """
         self._refuse_elsewhere()
@@ -241,6 +244,7 @@ class Declaring:
             rate=None if rate is None else read_rate(rate),
             uses=read_uses(uses),
             expires=None if expires is None else parse_duration(expires, "expires", positive=True),
+            audit=switched(audit, "audit"),
         )
         return declare if fn is None else declare(fn)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from duly.client.authorship import audit_tag
 from duly.client.blobs import Unstored, stowing
 from duly.client.client import Client
 from duly.client.draft import Draft
@@ -102,6 +103,7 @@ def _says_nothing(draft: Draft[Any]) -> bool:
         and declaration.unique is None
         and declaration.ordering is None
         and declaration.tenant is None
+        and not declaration.audit
     )
 
 
@@ -147,7 +149,7 @@ def _encoded(
         timeout=options.timeout,
         attempts=options.attempts,
         tenant=tenant,
-        tags=options.tags or (),
+        tags=_tags(draft, client),
         correlation_id=correlation_id,
         holder=holder,
         idempotency=None if key is None else idempotency_digest(declaration.name, tenant, key),
@@ -160,6 +162,11 @@ def _encoded(
         serialise=ordering_key is not None and policy is not None and policy.serialise,
         fair=policy is not None and policy.fair,
     )
+
+
+def _tags(draft: Draft[Any], client: Client) -> tuple[str, ...]:
+    tags = draft.options.tags or ()
+    return (*tags, audit_tag(client.settings)) if draft.declaration.audit else tags
 
 
 def _tenant(draft: Draft[Any]) -> str:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from duly.client import schedule_acts, selection
 from duly.client import why as reasons
 from duly.client.alert_reads import AlertReads
+from duly.client.audit_reads import AuditReads
 from duly.client.budget import StoreRoom, room_of
 from duly.client.identity import AnyJob, job_id
 from duly.client.options import whole_number
@@ -116,7 +117,7 @@ class JobPage(msgspec.Struct, frozen=True):
     """Set when the time for one look was over: older jobs may match, too."""
 
 
-class Inspect(AlertReads, TraceReads, RunReads, TokenReads):
+class Inspect(AlertReads, TraceReads, RunReads, TokenReads, TriageReads, AuditReads, WorkerReads):
     """`App.inspect`. Every method blocks for a round trip or few; each has an `a` twin."""
 
     @blocking

@@ -93,8 +93,8 @@ def read_options(
     client: Client | None,
 ) -> Options:
     """Check what a caller wrote. UsageError with the text to write instead."""
-    if strict is not None and not isinstance(strict, bool):
-        raise UsageError(f"strict={strict!r:.60} is True or False")
+    if strict is not None:
+        switched(strict, "strict")
     if delay is not None and run_at is not None:
         raise UsageError("delay and run_at say two things; give one of them")
     return Options(
@@ -183,6 +183,13 @@ def urgency(priority: object) -> int:
             f"priority={priority!r} must be a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}; lower is more urgent"
         )
     return priority
+
+
+def switched(value: object, name: str) -> bool:
+    """The value, if it is True or False; UsageError with its name else."""
+    if not isinstance(value, bool):
+        raise UsageError(f"{name}={value!r:.60} is True or False")
+    return value
 
 
 def tag_names(tags: Iterable[str]) -> tuple[str, ...]:

@@ -296,6 +296,11 @@ class Task(Generic[P, T]):
         return self._declaration.expires
 
     @property
+    def audit(self) -> bool:
+        """Whether each of its jobs stands in the audit."""
+        return self._declaration.audit
+
+    @property
     def isolation(self) -> Isolation:
         """Where it runs: "loop", "thread" or "process"."""
         return self._declaration.isolation

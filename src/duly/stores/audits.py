@@ -13,6 +13,18 @@ from duly.core.operating import AuditEntry, AuditSeal, AuditVerdict
 OPERATION_VERBS: Final = {"paused": "pause", "running": "resume", "cancelled": "cancel"}
 """What the audit calls the act that brings a bulk act to a state."""
 
+AUDITED: Final = "audit"
+"""The tag of a job that the audit follows; "audit:" and a name, where it is known who enqueued it."""
+
+FOLLOWER: Final = "duly"
+"""Who writes the end of a job into the audit."""
+NOT_KEPT: Final = "its record was deleted before its end was seen"
+
+
+def end_detail(state: str, run: int | None, queue: str | None, task: str | None, tenant: str | None) -> str:
+    """What the audit keeps of a job's end."""
+    return json.encode({"state": state, "run": run, "queue": queue, "task": task, "tenant": tenant}).decode()
+
 
 def operation_detail(verb: str, filter: Filter, total: int) -> str:
     """What the audit keeps of a bulk act that starts."""
@@ -53,6 +65,11 @@ class AuditStore(Protocol):
 
     def seals(self, before: int | None = None, limit: int = 50) -> list[AuditSeal]:
         """The newest first."""
+
+    def follow(self, most: int = 500) -> int:
+        """Look at the next so many jobs whose tags have AUDITED or begin with it and a colon: their enqueue has left an
+        entry in its own transaction, and here their ends and deaths are written, once each. How many were; the sweep
+        does it, too."""
 
     def verify(self) -> AuditVerdict:
         """Read all of it again: entries that were changed, removed or slipped in under a seal, and seals that do not

@@ -8,7 +8,7 @@ from msgspec import json
 
 from duly.core.audit_chain import GENESIS, digest_of
 from duly.core.operating import AuditEntry, AuditSeal, AuditVerdict
-from duly.stores.audits import verified
+from duly.stores.audits import FOLLOWER, NOT_KEPT, verified
 from duly.stores.postgres.answers import OnConnection
 from duly.stores.postgres.calls import Call
 from duly.stores.postgres.columns import utc
@@ -23,6 +23,8 @@ class PostgresAudits:
     def __init__(self, database: Database, on: OnConnection) -> None:
         self._database = database
         self._on = on
+        self._looked = 0
+        """Up to which id audited jobs were looked at in this round."""
 
     def append(
         self,
@@ -90,6 +92,17 @@ class PostgresAudits:
 
     def seals(self, before: int | None = None, limit: int = 50) -> list[AuditSeal]:
         return self._seals(before=before, after=None, most=limit)
+
+    def follow(self, most: int = 500) -> int:
+        parameters = {
+            "after": self._looked,
+            "most": most,
+            "by": FOLLOWER,
+            "not_kept": NOT_KEPT,
+            "now": self._database.now(),
+        }
+        written, self._looked = self._database.call("follow_audited", parameters)[0]
+        return int(written)
 
     def verify(self) -> AuditVerdict:
         return verified(self)

@@ -100,7 +100,7 @@ class PostgresStore:
         self.audits: AuditStore = PostgresAudits(self._database, self._on)
         self.alerts: AlertStore = PostgresAlerts(self._database)
         self.tallies: TallyStore = PostgresTallies(self._database)
-        duties = (self.answers.forget, self.audits.seal, self.tallies.fold)
+        duties = (self.answers.forget, self.audits.follow, self.audits.seal, self.tallies.fold)
         self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers, duties)
         self.capabilities = replace(CAPABILITIES, rings=notify)
 

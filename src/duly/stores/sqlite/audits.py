@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import json
 
 from duly.core.audit_chain import GENESIS, digest_of
 from duly.core.operating import AuditEntry, AuditSeal, AuditVerdict
-from duly.stores.audits import verified
+from duly.stores.audits import FOLLOWER, NOT_KEPT, end_detail, verified
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.joining import Joining
 from duly.stores.sqlite.operator import enter
@@ -26,6 +26,8 @@ class SQLiteAudits:
     def __init__(self, database: Database, joining: Joining) -> None:
         self._database = database
         self._joining = joining
+        self._looked = 0
+        """Up to which id audited jobs were looked at in this round."""
 
     def append(
         self,
@@ -81,6 +83,16 @@ class SQLiteAudits:
             rows = session.rows("select_audit_seals", before=_LAST if before is None else before, most=limit)
         return [_seal_of(row) for row in rows]
 
+    def follow(self, most: int = 500) -> int:
+        with self._database.read() as session:
+            rows = session.rows("select_audited", after=self._looked, most=most)
+        self._looked = rows[-1][0] if len(rows) == most else 0
+        ends = [end for row in rows if (end := _end(row)) is not None]
+        if not ends:
+            return 0
+        with self._database.write() as session:
+            return sum(_write_end(session, end) for end in ends)
+
     def verify(self) -> AuditVerdict:
         return verified(self)
 
@@ -97,6 +109,39 @@ class SQLiteAudits:
         with self._database.read() as session:
             entries, counted, waiting = session.rows("select_audit_totals")[0]
         return entries, counted, waiting
+
+
+class _End(NamedTuple):
+    id: int
+    died: bool
+    run: int | None
+    reason: str
+    detail: str
+
+
+def _end(row: Row) -> _End | None:
+    id, dead_run, kept, queue, task, tenant, status, run, reason, died_in, death = row
+    if status is not None:
+        return _End(id, False, run, reason or "", end_detail(status, run, queue, task, tenant))
+    if died_in is not None:
+        detail = end_detail("dead", died_in, queue, task, tenant)
+        return None if died_in == dead_run else _End(id, True, died_in, death or "", detail)
+    return (
+        None
+        if kept is not None
+        else _End(id, False, None, NOT_KEPT, end_detail("unknown", None, None, None, None))
+    )
+
+
+def _write_end(session: Session, end: _End) -> int:
+    """1, unless another process has written it meanwhile."""
+    if end.died:
+        first = session.run("update_audited", id=end.id, run=end.run)
+    else:
+        first = session.run("delete_audited", id=end.id)
+    if first:
+        enter(session, "end", f"job:{end.id}", FOLLOWER, end.reason, end.detail)
+    return first
 
 
 def _seal(session: Session, most: int) -> AuditSeal | None:

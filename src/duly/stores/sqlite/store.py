@@ -101,7 +101,7 @@ class SQLiteStore:
         self.audits: AuditStore = SQLiteAudits(self._database, self._joining)
         self.alerts: AlertStore = SQLiteAlerts(self._database)
         self.tallies: TallyStore = SQLiteTallies(self._database)
-        duties = (self.answers.forget, self.audits.seal, self.tallies.fold)
+        duties = (self.answers.forget, self.audits.follow, self.audits.seal, self.tallies.fold)
         self.upkeep: UpkeepStore = SQLiteUpkeep(self._database, duties)
 
     def listen(self, on_work: Callable[[], None]) -> SQLiteListener:

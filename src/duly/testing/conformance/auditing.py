@@ -287,6 +287,87 @@ def an_entry_removed_before_its_seal_is_found_where_it_can_be(bench: Bench) -> N
     assert bool(found.faults) == (found.unsealed == 3)
 
 
+def _job_entries(bench: Bench, id: JobId) -> list[tuple[str, str, str | None]]:
+    """(verb, actor, state) of every entry about a job, oldest first."""
+    entries = reversed(bench.store.audits.page(target=f"job:{id}"))
+    return [(one.verb, one.actor, json.decode(one.detail).get("state")) for one in entries]
+
+
+def an_audited_job_leaves_who_enqueued_it_and_how_it_ended(bench: Bench) -> None:
+    worker = bench.worker()
+    id = bench.put(tags=("money", "audit:ann"), tenant="acme")
+
+    (entry,) = bench.store.audits.page(target=f"job:{id}")
+    early = bench.store.audits.follow()
+    bench.end(worker, *(ended(job, Event.complete) for job in bench.claim(worker, 1)))
+    written = bench.store.audits.follow()
+    again = bench.store.audits.follow()
+
+    assert (entry.verb, entry.actor) == ("enqueue", "ann")
+    assert json.decode(entry.detail) == {"queue": "default", "task": "ok", "tenant": "acme"}
+    assert (early, written, again) == (0, 1, 0)
+    assert _job_entries(bench, id) == [("enqueue", "ann", None), ("end", "duly", "completed")]
+
+
+def an_audited_job_that_is_rolled_back_leaves_nothing(bench: Bench) -> None:
+    with raises(ZeroDivisionError), bench.store.transaction() as connection:
+        bench.store.enqueue_on(connection, [new_job(tags=("audit:ann",))])
+        raise ZeroDivisionError
+
+    bench.store.audits.follow()
+
+    assert _said(bench) == []
+
+
+def each_death_and_the_end_after_a_redrive_are_written(bench: Bench) -> None:
+    worker = bench.worker()
+    id = bench.put(tags=("audit:ann",))
+    bench.end(worker, *(ended(job, Event.bury, error=BOOM, reason="no") for job in bench.claim(worker, 1)))
+    bench.store.audits.follow()
+    bench.store.audits.follow()
+
+    bench.store.operator.redrive([id], "bob", "fixed")
+    bench.end(worker, *(ended(job, Event.complete) for job in bench.claim(worker, 1)))
+    bench.store.audits.follow()
+
+    assert _job_entries(bench, id) == [
+        ("enqueue", "ann", None),
+        ("end", "duly", "dead"),
+        ("redrive", "bob", None),
+        ("end", "duly", "completed"),
+    ]
+
+
+def a_follow_up_is_audited_as_any_other_job(bench: Bench) -> None:
+    worker = bench.worker()
+    bench.put(then=(new_job(tags=("audit:ann",)),))
+
+    bench.end(worker, *(ended(job, Event.complete) for job in bench.claim(worker, 1)))
+
+    assert [(verb, target.startswith("job:")) for verb, target in _said(bench)] == [("enqueue", True)]
+
+
+def audited_jobs_are_looked_at_in_rounds(bench: Bench) -> None:
+    worker = bench.worker()
+    for _ in range(5):
+        bench.put(tags=("audit:ann",))
+    bench.end(worker, *(ended(job, Event.complete) for job in bench.claim(worker, 5)))
+
+    written = [bench.store.audits.follow(2) for _ in range(4)]
+
+    assert sum(written) == 5
+
+
+def the_sweep_writes_the_ends_of_audited_jobs(bench: Bench) -> None:
+    worker = bench.worker()
+    id = bench.put(tags=("audit",))
+    bench.end(worker, *(ended(job, Event.complete) for job in bench.claim(worker, 1)))
+
+    bench.sweep()
+
+    assert [verb for verb, _, _ in _job_entries(bench, id)] == ["enqueue", "end"]
+
+
 def the_sweep_seals(bench: Bench) -> None:
     _act(bench, 2)
 

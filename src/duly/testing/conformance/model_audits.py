@@ -7,8 +7,10 @@ from typing import Any
 from msgspec import json
 
 from duly.core.audit_chain import GENESIS, digest_of
+from duly.core.job import JobId
+from duly.core.lifecycle import FINAL, State
 from duly.core.operating import AuditEntry, AuditSeal, AuditVerdict
-from duly.stores.audits import verified
+from duly.stores.audits import FOLLOWER, NOT_KEPT, end_detail, verified
 
 from .model import Model
 
@@ -71,6 +73,32 @@ class ModelAudits:
         with self._model.tables.lock:
             seals = reversed(self._model.tables.seals)
             return [seal for seal in seals if before is None or seal.id < before][:limit]
+
+    def follow(self, most: int = 500) -> int:
+        with self._model.tables.lock:
+            return sum(
+                self._write_end(id, run) for id, run in list(self._model.tables.audited.items())[:most]
+            )
+
+    def _write_end(self, id: JobId, dead_run: int | None) -> bool:
+        tables = self._model.tables
+        entry = tables.entries.get(id)
+        if entry is None:
+            del tables.audited[id]
+            self._model.note(
+                "end", f"job:{id}", FOLLOWER, NOT_KEPT, end_detail("unknown", None, None, None, None)
+            )
+            return True
+        if entry.state not in FINAL or (entry.state is State.dead and entry.run == dead_run):
+            return False
+        if entry.state is State.dead:
+            tables.audited[id] = entry.run
+        else:
+            del tables.audited[id]
+        new = entry.new
+        detail = end_detail(entry.state, entry.run, new.queue, new.task, new.tenant)
+        self._model.note("end", f"job:{id}", FOLLOWER, entry.reason or "", detail)
+        return True
 
     def verify(self) -> AuditVerdict:
         with self._model.tables.lock:

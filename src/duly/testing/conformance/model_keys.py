@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, timedelta
 
+from msgspec import json
 from msgspec.structs import replace
 
 from duly.core.batch import ACCEPTING, BatchState
@@ -11,6 +12,7 @@ from duly.core.errors import KeyReused, LeaseLost
 from duly.core.job import RESULT_MARK, JobId, KeptAnswer, NewJob, Stored
 from duly.core.keys import arguments_digest, takes_place
 from duly.core.lifecycle import FINAL, WAITING, Outcome, State
+from duly.stores.audits import AUDITED
 
 from .model import Entry, Kept, Model
 from .model_batches import check
@@ -84,6 +86,7 @@ class KeyedModel(Model):
         entry.expires_at = None if job.expires is None else due + job.expires
         entry.lane = job.tenant if job.fair else ""
         self.tables.entries[entry.id] = entry
+        self._audit(entry)
         if job.batch is not None:
             self.tables.batches[job.batch].count("total")
         if due > now:
@@ -91,6 +94,15 @@ class KeyedModel(Model):
             return Stored(entry.id, Outcome.created, due)
         self.to_ready(entry)
         return Stored(entry.id, Outcome.created)
+
+    def _audit(self, entry: Entry) -> None:
+        new = entry.new
+        for tag in new.tags:
+            word, _, who = tag.partition(":")
+            if word == AUDITED:
+                detail = json.encode({"queue": new.queue, "task": new.task, "tenant": new.tenant}).decode()
+                self.note("enqueue", f"job:{entry.id}", who or "unknown", new.trigger or "", detail)
+                self.tables.audited.setdefault(entry.id, None)
 
     def holder_of(self, job: NewJob) -> Entry | None:
         """The other job that stands for this one: it holds the unique key, and may still run."""

@@ -144,6 +144,7 @@ class ModelStore(ReadableModel):
 
     def duties(self) -> None:
         self.answers.forget()
+        self.audits.follow()
         self.audits.seal()
         self.tallies.fold()
 

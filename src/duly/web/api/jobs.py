@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from duly.client.asked import Asked, Name, QueueName, Span, read_span
+from duly.client.authorship import acting
 from duly.client.intake import Answer, Ask, Outcome
 from duly.client.notices import Notices
 from duly.client.ticketing import ticket_for
@@ -215,6 +216,7 @@ async def _jobs(
     trace = traceparent.get()
     trigger = None if trace is None else trigger_with(trace)
     made: list[NewJob] = []
+    acting.set(call.caller.name)
     for position, one in enumerate(asked):
         try:
             await asking.prepare(one)

@@ -52,6 +52,12 @@ create table {schema}.audit_seal (
     at timestamptz not null
 );
 
+-- Jobs of audited tasks whose end is yet to be written into the audit; with the run of the death that was.
+create table {schema}.audited (
+    id bigint primary key,
+    dead_run int
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
 -- What the first request of an idempotency key was answered; without an answer it is in flight.
 create table {schema}.answer (
     key bytea primary key,
@@ -164,6 +170,13 @@ insert into {schema}.audit_pending (id) select n.id from noted n;
 
 -- include: functions/note_jobs_1.sql
 -- include: functions/append_audit_1.sql
+-- include: functions/enter_audited_1.sql
+-- Such a job carries a tag: 'audit', or 'audit:' and who enqueued it. Its entry stands in the transaction that stores it,
+-- whoever does.
+create trigger audit_in after insert on {schema}.job_tag for each row
+    when (new.tag = 'audit' or new.tag like 'audit:%') execute function {schema}.enter_audited_1();
+
+-- include: functions/follow_audited_1.sql
 -- include: functions/audit_page_1.sql
 -- include: functions/unsealed_1.sql
 -- include: functions/seal_audit_1.sql

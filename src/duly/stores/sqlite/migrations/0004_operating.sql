@@ -47,6 +47,16 @@ from (select *, instr(word, ' ') as space from (
     select *, case verb when 'run now' then 'run_now' when 'run at' then 'run_at' else verb end as word from {prefix}_act))
 order by number;
 
+-- Jobs of audited tasks whose end is yet to be written into the audit; with the run of the death that was.
+create table {prefix}_audited (
+    id integer primary key,
+    dead_run integer
+) strict;
+
+-- Such a job carries a tag: 'audit', or 'audit:' and who enqueued it. Its entry stands in the transaction that stores it,
+-- whoever does. One line, as above.
+create trigger {prefix}_audit_in after insert on {prefix}_job_tag when new.tag = 'audit' or new.tag glob 'audit:*' begin insert into {prefix}_audit_entry (at, actor, verb, target, reason, detail) select j.enqueued_at, iif(new.tag = 'audit', 'unknown', substr(new.tag, 7)), 'enqueue', 'job:' || new.id, coalesce(j."trigger", ''), json_object('queue', j.queue, 'task', j.task, 'tenant', j.tenant) from {prefix}_job as j where j.id = new.id; insert into {prefix}_audited (id) values (new.id) on conflict do nothing; end;
+
 -- What the first request of an idempotency key was answered; without an answer it is in flight.
 create table {prefix}_answer (
     key blob primary key,
