@@ -152,8 +152,17 @@ class Client:
     def is_open(self) -> bool:
         return self._handles is not None and self._handles.store is not None
 
+    def open_with(self, opener: Callable[[], Store]) -> None:
+        """Use the store that `opener` opens, in this process and from now on. AlreadyOpen once anything was opened."""
+        with self._lock:
+            if self.is_open:
+                raise AlreadyOpen("this App is in use already; its store can no longer be another one")
+            self._opener = opener
+
     @contextmanager
-    def standing_on(self, settings: Settings, clock: Clock, opener: Callable[[], Store]) -> Iterator[None]:
+    def standing_on(
+        self, settings: Settings, clock: Clock | None, opener: Callable[[], Store]
+    ) -> Iterator[None]:
         """Use the store that `opener` opens while the block lasts. What was open before is put back, untouched."""
         with self._lock:
             before = self._settings, self.clock, self._opener, self._handles

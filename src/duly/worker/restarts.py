@@ -10,7 +10,8 @@ _LONGEST: Final = 30.0
 class Restarts:
     """Times are monotonic seconds of the caller's."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: float = _LONGEST) -> None:
+        self._longest = longest
         self._in_a_row = 0
         self._not_before = 0.0
 
@@ -20,7 +21,7 @@ class Restarts:
             self._in_a_row = 0
             return
         if self._in_a_row:
-            self._not_before = now + min(_LONGEST, _FIRST * float(1 << min(self._in_a_row, 10)))
+            self._not_before = now + min(self._longest, _FIRST * float(1 << min(self._in_a_row, 10)))
         self._in_a_row += 1
 
     def allowed(self, now: float) -> bool:

@@ -52,7 +52,7 @@ def load_app(reference: str) -> AppLike:
     if not module_name or "/" in module_name or module_name.endswith(".py"):
         dotted = module_name.removesuffix(".py").strip("./").replace("/", ".") or "shop.background"
         raise UsageError(f"{reference!r} is no module; write {dotted}{':' + name if name else ''}")
-    module = _import(module_name)
+    module = import_module(module_name)
     found = _named(module, name) if name else _only(module)
     if not found.client.main:
         # Its handlers would enqueue into the other store, where their attempt is not known.
@@ -61,7 +61,8 @@ def load_app(reference: str) -> AppLike:
     return found
 
 
-def _import(name: str) -> ModuleType:
+def import_module(name: str) -> ModuleType:
+    """The user's module. UsageError says what failed, and where."""
     try:
         return importlib.import_module(name)
     except DulyError:

@@ -6,7 +6,7 @@ One main thread for processes and signals, one for heartbeats, one for settling.
 import os
 import socket
 import sys
-from typing import Final
+from typing import Final, Protocol
 
 from duly.client.settings import resolve
 from duly.core.errors import DulyError, MigrationNeeded, StoreUnreachable, UsageError
@@ -39,15 +39,29 @@ _PLANNED: Final = 24 * 3600.0
 _SETTLE_AT_END: Final = 15.0
 
 
-def run(app_reference: str, options: WorkerOptions, health: HealthPlace | None = None) -> int:
+class Opener(Protocol):
+    """Opens the store on which the supervisor beats and settles."""
+
+    def __call__(self, url: str, *, schema: str, pool: int, notify: bool) -> Store: ...
+
+
+def run(
+    app_reference: str,
+    options: WorkerOptions,
+    health: HealthPlace | None = None,
+    *,
+    opener: Opener = open_store,
+    restarts: Restarts | None = None,
+) -> int:
     """Work on the App that `MODULE[:NAME]` means, until a signal or, with `until_idle`, until nothing is left.
 
     The exit code: 0 after a signal or when idle. UsageError, MigrationNeeded or StoreUnreachable when no worker
     process can start; once one has, only a signal ends it. With `health` it listens there for probes and metrics.
+    `opener` and `restarts` are for those who want to see it suffer.
     """
     if options.until_idle and options.processes_most is not None:
         raise UsageError("a worker that ends when idle has nothing to scale; give --processes one number")
-    supervisor = Supervisor(app_reference, options, health)
+    supervisor = Supervisor(app_reference, options, health, opener, restarts)
     try:
         return supervisor.run()
     finally:
@@ -57,8 +71,16 @@ def run(app_reference: str, options: WorkerOptions, health: HealthPlace | None =
 class Supervisor:
     """One `duly worker`."""
 
-    def __init__(self, app_reference: str, options: WorkerOptions, health: HealthPlace | None = None) -> None:
+    def __init__(
+        self,
+        app_reference: str,
+        options: WorkerOptions,
+        health: HealthPlace | None = None,
+        opener: Opener = open_store,
+        restarts: Restarts | None = None,
+    ) -> None:
         settings = resolve({})
+        self._opener = opener
         self._app = app_reference
         self._options = options
         # What was said goes before the setting as a whole.
@@ -75,7 +97,7 @@ class Supervisor:
             None if health is None else Vitals(health, settings.health_token or (), self._name, self._hub)
         )
         self._children: list[ChildProcess] = []
-        self._restarts = Restarts()
+        self._restarts = restarts or Restarts()
         self._signals = Signals()
         self._guard = Guard(self._hub)
         self._store: Store | None = None
@@ -178,7 +200,7 @@ class Supervisor:
             self._first = registered
             most = self._most
             pool = 2 if most is None else 3
-            self._store = store = open_store(
+            self._store = store = self._opener(
                 registered.url, schema=registered.schema, pool=pool, notify=False
             )
             self._heart = Heart(store.leases, store.operator, plan.heartbeat, self._hub)

@@ -1,0 +1,1 @@
+"""Drills on handlers of a small shop, with real workers that really die."""
