@@ -28,6 +28,7 @@ from duly.client.settings import without_password
 from duly.client.token_acts import TokenReads
 from duly.client.trace_reads import TraceReads
 from duly.client.twins import blocking, twin
+from duly.client.worker_reads import WorkerReads
 from duly.core.bounds import Pressure, pressure_text
 from duly.core.control import queue_limit
 from duly.core.defaults import QUEUE

@@ -12,6 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from duly.client.control_reads import ControlReads
+from duly.client.options import whole_number
 from duly.client.twins import blocking, twin
 from duly.core.errors import NotFound
 from duly.core.filters import Filter
@@ -70,13 +71,13 @@ class TraceReads(ControlReads):
     """Part of `Inspect`."""
 
     @blocking
-    def trace(self, id: str | int) -> Trace:
+    def trace(self, id: str | int, *, limit: int = MOST) -> Trace:
         """All that belongs together: `id` is a correlation id, or the number of any job of it.
 
-        NotFound when nothing of it is kept. Of more than 5,000 jobs the first ones.
+        NotFound when nothing of it is kept. Of more than `limit` jobs, 5,000 at most, the first ones.
         """
         correlation = self._correlation(str(id))
-        records, more = self._members(correlation)
+        records, more = self._members(correlation, min(whole_number(limit, "limit"), MOST))
         if not records:
             raise NotFound(
                 f"nothing is kept of {correlation!r:.80}: give a correlation id or a job's number; finished work is "
@@ -100,17 +101,17 @@ class TraceReads(ControlReads):
                 return found.correlation_id
         return text
 
-    def _members(self, correlation: str) -> tuple[list[JobRecord], bool]:
+    def _members(self, correlation: str, most: int) -> tuple[list[JobRecord], bool]:
         found: list[JobRecord] = []
         after: int | None = 0
         while after is not None:
             page = self._client.store.inspection.page(
-                Filter(correlation=correlation), after=after, limit=_PAGE
+                Filter(correlation=correlation), after=after, limit=min(_PAGE, most)
             )
             found += page.jobs
             after = page.next
-            if len(found) >= MOST:
-                return found[:MOST], after is not None or len(found) > MOST
+            if len(found) >= most:
+                return found[:most], after is not None or len(found) > most
         return found, False
 
     def _traced(self, records: list[JobRecord]) -> Iterator[TracedJob]:

@@ -4,15 +4,26 @@ Records in, sentences out; knows no store and no clock.
 """
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from duly.core.control import KeyRecord
 from duly.core.why import counted, resume_key_command, span
+
+KeyState = Literal["stuck", "hot", "moving"]
 
 LASTING: Final = timedelta(hours=1)
 """A head that has owned its key for longer while others wait is told of."""
 HOT: Final = 1_000
 """So many jobs that wait in one key are told of."""
+
+
+def key_state(key: KeyRecord, now: datetime) -> KeyState:
+    """Whether a key goes on by itself."""
+    if not key.waiting:
+        return "moving"
+    if key.state == "dead" or key.paused or (key.head is not None and now - key.since >= LASTING):
+        return "stuck"
+    return "hot" if key.waiting >= HOT else "moving"
 
 
 def key_trouble(key: KeyRecord, now: datetime) -> str | None:

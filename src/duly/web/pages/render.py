@@ -34,7 +34,14 @@ class Place(NamedTuple):
     """After "g" it goes there."""
 
 
-NAV: Final = (Place("", "Overview", "o"),)
+NAV: Final = (
+    Place("", "Overview", "o"),
+    Place("/tenants", "Tenants", "t"),
+    Place("/limits", "Limits", "l"),
+    Place("/schedules", "Schedules", "s"),
+    Place("/workers", "Workers", "w"),
+    Place("/alerts", "Alerts", "a"),
+)
 """In this order: Overview, Jobs, Dead letters, Tenants, Limits, Schedules, Workers, Operations, Alerts, Audit."""
 
 POLICY: Final = (
@@ -71,6 +78,7 @@ def page(
         "visit": visit,
         "url": visit.url,
         "may": visit.may,
+        "missing": lambda verb, queue=None: missing(visit, verb, queue),
         "form_mark": visit.holder.mark,
         "who": visit.caller,
         "expires": visit.holder.expires,

@@ -17,7 +17,15 @@ from duly.web.pages.session import check_origin
 from duly.web.problems import Refused, problem
 from duly.web.site import Site
 
-PAGES: Final[tuple[str, ...]] = ("duly.web.pages.overview",)
+PAGES: Final[tuple[str, ...]] = (
+    "duly.web.pages.overview",
+    "duly.web.pages.tenants",
+    "duly.web.pages.limits",
+    "duly.web.pages.schedules",
+    "duly.web.pages.workers",
+    "duly.web.pages.alerts",
+    "duly.web.pages.trace",
+)
 """Modules with `routes(desk)`, one per page; imported when a server is made."""
 
 
