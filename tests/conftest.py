@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.children import strangers
+from tests.databases import databases_of
 from tests.services import MissingService, PostgresServer
 
-SERVER_FIXTURES = {"postgres15", "postgres18", "postgres", "postgres_url"}
+SERVER_FIXTURES = {"postgres15", "postgres18", "postgres", "postgres_url", "empty_postgres_url"}
 MISSING = "MISSING SERVICE: "
 STORES = ("sqlite-wal", "sqlite-truncate", "postgres15", "postgres18")
 
@@ -133,7 +134,14 @@ def postgres(request: pytest.FixtureRequest) -> PostgresServer:
 
 @pytest.fixture
 def postgres_url(postgres: PostgresServer) -> Iterator[str]:
-    """The URL of an empty database of this test's own, on the server of `postgres`."""
+    """The URL of a database for this test alone on the server of `postgres`, with duly's schema and no rows in it."""
+    with databases_of(postgres).lend() as url:
+        yield url
+
+
+@pytest.fixture
+def empty_postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """The URL of a new database without duly's schema."""
     with postgres.database() as url:
         yield url
 

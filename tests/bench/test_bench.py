@@ -95,17 +95,17 @@ def test_a_database_is_measured_in_a_schema_of_its_own(postgres: PostgresServer,
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_nothing_is_left_when_the_run_fails_midway(
-    store: str, postgres: PostgresServer, postgres_url: str, sqlite_path: Path, sqlite_url: str
+    store: str, postgres: PostgresServer, empty_postgres_url: str, sqlite_path: Path, sqlite_url: str
 ) -> None:
     def interrupt(text: str) -> None:
         if text.startswith("single"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(settings(postgres_url if store == "postgres" else sqlite_url), TINY, interrupt)
+        run(settings(empty_postgres_url if store == "postgres" else sqlite_url), TINY, interrupt)
 
     assert scratch_files(sqlite_path.parent) == []
-    assert schemas(postgres, postgres_url) == []
+    assert schemas(postgres, empty_postgres_url) == []
 
 
 def test_a_worker_that_cannot_start_is_told_with_its_own_words(
@@ -121,21 +121,21 @@ def test_a_worker_that_cannot_start_is_told_with_its_own_words(
 
 
 def test_the_next_bench_removes_what_a_killed_one_left(
-    postgres: PostgresServer, postgres_url: str, sqlite_path: Path, sqlite_url: str
+    postgres: PostgresServer, empty_postgres_url: str, sqlite_path: Path, sqlite_url: str
 ) -> None:
     old, new = int(time.time() - LEFT_BEHIND - 60), int(time.time())
     places = [f"{SCRATCH}{old}_ab12", f"{SCRATCH}{new}_ab12", f"{SCRATCH}of_the_user"]
     for place in places:
-        postgres.execute(f"create schema {place}", database=postgres_url.rsplit("/", 1)[1])
+        postgres.execute(f"create schema {place}", database=empty_postgres_url.rsplit("/", 1)[1])
         (sqlite_path.parent / f"{place}.db").touch()
         (sqlite_path.parent / f"{place}.db-wal").touch()
 
-    for url in (postgres_url, sqlite_url):
+    for url in (empty_postgres_url, sqlite_url):
         probe = open_probe(url)
         probe.prepare()
         probe.remove()
 
-    assert schemas(postgres, postgres_url) == sorted(places[1:])
+    assert schemas(postgres, empty_postgres_url) == sorted(places[1:])
     assert scratch_files(sqlite_path.parent) == sorted(
         [f"{place}.db{end}" for place in places[1:] for end in ("", "-wal")]
     )
@@ -156,9 +156,9 @@ def test_programs_get_one_document_with_the_sentence_in_it(
 
 
 def test_a_role_that_may_not_make_a_schema_is_told_what_it_needs(
-    postgres: PostgresServer, postgres_url: str
+    postgres: PostgresServer, empty_postgres_url: str
 ) -> None:
-    name = postgres_url.rsplit("/", 1)[1]
+    name = empty_postgres_url.rsplit("/", 1)[1]
     postgres.execute(f"create role reader_{name} login")
 
     with pytest.raises(UsageError, match="grant it CREATE on the database"):

@@ -100,8 +100,8 @@ def test_an_app_without_tasks_is_told(jobs: App) -> None:
     )
 
 
-def test_a_server_without_our_schema_says_migrate(postgres_url: str) -> None:
-    jobs = App(postgres_url)
+def test_a_server_without_our_schema_says_migrate(empty_postgres_url: str) -> None:
+    jobs = App(empty_postgres_url)
 
     errors = texts(jobs.check(), "error")
 

@@ -12,7 +12,6 @@ from duly.stores.protocol import Store
 from duly.testing.conformance import Bench
 from duly.testing.conformance.bench import Database
 from tests.conformance.places import PostgresPlace, SQLitePlace
-from tests.services import PostgresServer
 
 MEMORY = Path("/dev/shm")
 
@@ -33,10 +32,9 @@ def sqlite_file() -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres_database(postgres: PostgresServer) -> Iterator[str]:
+def postgres_database(postgres_url: str) -> str:
     """The URL of a migrated database of this test's own."""
-    with postgres.database(postgres.template("scenarios", migrate)) as url:
-        yield url
+    return postgres_url
 
 
 @pytest.fixture

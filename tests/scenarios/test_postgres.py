@@ -243,9 +243,11 @@ def test_the_store_keeps_its_promises_behind_a_transaction_pooler(
 
 
 def test_an_empty_database_is_migrated_through_a_transaction_pooler(
-    pooler: Pooler, postgres_url: str, postgres: PostgresServer
+    pooler: Pooler, empty_postgres_url: str, postgres: PostgresServer
 ) -> None:
-    stores = [open_store(postgres_url.replace(f":{postgres.port}", f":{pooler.port}")) for _ in range(3)]
+    stores = [
+        open_store(empty_postgres_url.replace(f":{postgres.port}", f":{pooler.port}")) for _ in range(3)
+    ]
 
     applied = together(*(store.schema.migrate for store in stores))
     (stored,) = stores[0].jobs.enqueue([JOB])

@@ -8,7 +8,6 @@ import pytest
 from duly import App
 from duly.stores.open import open_store
 from duly.testing.clock import FakeClock
-from tests.services import PostgresServer
 
 
 def migrate(url: str) -> None:
@@ -37,9 +36,8 @@ def file_url(sqlite_path: Path) -> str:
 
 
 @pytest.fixture
-def server_url(postgres: PostgresServer) -> Iterator[str]:
-    with postgres.database(postgres.template("schedules", migrate)) as url:
-        yield url
+def server_url(postgres_url: str) -> str:
+    return postgres_url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -110,9 +110,9 @@ def test_each_process_of_a_run_has_a_schema_of_its_own(
     assert second.settings(server).schema == "duly_test_gw1"
 
 
-def test_a_schema_that_is_not_for_tests_is_never_cleared(postgres_url: str) -> None:
+def test_a_schema_that_is_not_for_tests_is_never_cleared(empty_postgres_url: str) -> None:
     with pytest.raises(UsageError, match="not one for tests"):
-        clear_schema(postgres_url, "duly", drop=True)
+        clear_schema(empty_postgres_url, "duly", drop=True)
 
 
 def test_on_a_server_each_test_finds_its_schema_empty(postgres_url: str) -> None:

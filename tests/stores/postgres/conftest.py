@@ -13,17 +13,10 @@ from tests.stores.postgres.acts import Proxy
 Open = Callable[..., PostgresStore]
 
 
-def migrate(url: str) -> None:
-    store = PostgresStore(url)
-    store.schema.migrate()
-    store.close()
-
-
 @pytest.fixture
-def url(postgres: PostgresServer) -> Iterator[str]:
+def url(postgres_url: str) -> str:
     """A database of this test's own with the schema in it."""
-    with postgres.database(postgres.template("stores-postgres", migrate)) as url:
-        yield url
+    return postgres_url
 
 
 @pytest.fixture

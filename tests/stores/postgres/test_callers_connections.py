@@ -13,9 +13,9 @@ from duly.core.job import NewJob, Token
 from duly.core.lifecycle import State
 from duly.stores.faults import ReadOnly
 from duly.stores.postgres.store import PostgresStore
+from tests.databases import migrate
 from tests.services import PostgresServer
 from tests.stores.postgres.acts import claim, ended, put, states, worker
-from tests.stores.postgres.conftest import migrate
 
 JOB = NewJob("default", "ok", b"{}")
 LEVELS = list(psycopg.IsolationLevel)
@@ -189,7 +189,7 @@ def test_another_database_is_refused_even_with_our_schema_in_it(
     store: PostgresStore, postgres: PostgresServer
 ) -> None:
     with (
-        postgres.database(postgres.template("stores-postgres", migrate)) as other,
+        postgres.database(postgres.template("duly", migrate)) as other,
         psycopg.connect(other) as connection,
     ):
         with pytest.raises(ConnectionMismatch, match="another database"):

@@ -81,8 +81,8 @@ def test_a_server_that_is_away_is_named_in_one_line_with_what_to_do(postgres: Po
     assert not told.value.outcome_unknown
 
 
-def test_a_database_without_the_schema_says_what_to_run(postgres_url: str, open_store: Open) -> None:
-    store = open_store(postgres_url)
+def test_a_database_without_the_schema_says_what_to_run(empty_postgres_url: str, open_store: Open) -> None:
+    store = open_store(empty_postgres_url)
 
     for act in (lambda: put(store), lambda: worker(store), store.inspection.counts, store.leases.beats):
         with pytest.raises(MigrationNeeded, match="run: duly migrate"):
@@ -98,8 +98,10 @@ def test_a_schema_of_a_newer_release_is_not_migrated_back(store: PostgresStore) 
         store.schema.migrate()
 
 
-def test_many_processes_may_migrate_an_empty_database_at_once(postgres_url: str, open_store: Open) -> None:
-    stores = [open_store(postgres_url) for _ in range(8)]
+def test_many_processes_may_migrate_an_empty_database_at_once(
+    empty_postgres_url: str, open_store: Open
+) -> None:
+    stores = [open_store(empty_postgres_url) for _ in range(8)]
     applied: list[list[str]] = []
 
     def migrate(store: PostgresStore) -> None:
@@ -144,9 +146,11 @@ def test_a_lost_holder_in_a_later_thousand_takes_all_back(store: PostgresStore) 
     assert states(store, [id]) == [State.running]
 
 
-def test_the_text_of_the_migrations_is_all_that_a_database_needs(postgres_url: str, open_store: Open) -> None:
-    store = open_store(postgres_url, schema="other_name")
-    with psycopg.connect(postgres_url) as connection:
+def test_the_text_of_the_migrations_is_all_that_a_database_needs(
+    empty_postgres_url: str, open_store: Open
+) -> None:
+    store = open_store(empty_postgres_url, schema="other_name")
+    with psycopg.connect(empty_postgres_url) as connection:
         connection.execute(store.schema.sql().encode())
 
     assert store.schema.version() == store.schema.wanted()
@@ -169,8 +173,8 @@ def test_a_schema_name_that_could_mean_something_else_is_refused(name: str) -> N
         PostgresStore("postgresql://", schema=name)
 
 
-def test_a_reserved_word_may_name_the_schema(postgres_url: str, open_store: Open) -> None:
-    store = open_store(postgres_url, schema="order")
+def test_a_reserved_word_may_name_the_schema(empty_postgres_url: str, open_store: Open) -> None:
+    store = open_store(empty_postgres_url, schema="order")
     store.schema.migrate()
 
     assert len(put(store, 2)) == 2

@@ -8,9 +8,9 @@ import pytest
 
 from duly.core.share import DatabaseLoad
 from duly.stores.postgres.store import PostgresStore
+from tests.databases import migrate
 from tests.services import PostgresServer
 from tests.stores.postgres.acts import MINUTE, put
-from tests.stores.postgres.conftest import migrate
 from tests.waiting import wait_until
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)

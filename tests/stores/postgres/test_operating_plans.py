@@ -14,8 +14,8 @@ from duly.stores.postgres.database import Database
 from duly.stores.postgres.tallies import PostgresTallies
 from duly.stores.postgres.tokens import PostgresTokens
 from duly.stores.postgres.triage import PostgresTriage
+from tests.databases import migrate
 from tests.services import PostgresServer
-from tests.stores.postgres.conftest import migrate
 from tests.stores.postgres.explained import Explained
 
 ROWS = 30_000

@@ -14,9 +14,9 @@ from duly.stores.postgres.database import Database
 from duly.stores.postgres.inspection import PostgresInspection
 from duly.stores.postgres.store import PostgresStore
 from duly.stores.postgres.upkeep import PostgresUpkeep
+from tests.databases import migrate
 from tests.services import PostgresServer
 from tests.stores.postgres.acts import put, worker
-from tests.stores.postgres.conftest import migrate
 from tests.stores.postgres.explained import Explained
 from tests.stores.postgres.test_plans import HOT, faults
 

@@ -22,9 +22,9 @@ from duly.core.lifecycle import Outcome, State
 from duly.core.names import LENGTHS, Kind, check_name
 from duly.core.registration import QueuePolicy, Registration, TaskPolicy
 from duly.stores.postgres.store import PostgresStore
+from tests.databases import migrate
 from tests.services import PostgresServer
 from tests.stores.postgres.acts import MINUTE, claim, ended, states, worker
-from tests.stores.postgres.conftest import migrate
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "sql.md"
@@ -297,7 +297,7 @@ def shared(postgres15: PostgresServer) -> Iterator[str]:
     """One database for what stores nothing."""
     if not postgres15.running:
         postgres15.resume()
-    with postgres15.database(postgres15.template("stores-postgres", migrate)) as url:
+    with postgres15.database(postgres15.template("duly", migrate)) as url:
         store = PostgresStore(url)
         store.schema.declare(
             Registration("shop:jobs", "1", (QueuePolicy("mail"),), (TaskPolicy("ok", "default", 100),))
