@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, StorageState, expect, sync_playwright
 
 from tests.browser.scene import Scene, scene
-from tests.browser.watched import Watched, watching
+from tests.browser.watched import Watched, signed_in, watching
 from tests.conftest import without_service
 
 HERE = Path(__file__).parent
@@ -30,6 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.timeout(240))
             # Playwright's own event loop counts as running in this thread; nobody else is held up on it.
             item.add_marker(pytest.mark.filterwarnings("ignore::duly.client.blocking.BlockingCallWarning"))
 
@@ -64,4 +65,24 @@ def stranger(chromium: Browser, shop: Scene) -> Iterator[Watched]:
 def without_scripts(chromium: Browser, shop: Scene) -> Iterator[Watched]:
     """The same in a browser that runs no scripts."""
     with watching(chromium, shop.url, scripts=False) as page:
+        yield page
+
+
+@pytest.fixture(scope="session")
+def sessions(chromium: Browser, shop: Scene) -> dict[str, StorageState]:
+    """The cookies of who may do everything, and of who may only look: nobody signs in for every page."""
+    return {scope: signed_in(chromium, shop.url, shop.token(scope)) for scope in ("admin", "read")}
+
+
+@pytest.fixture
+def admin(chromium: Browser, shop: Scene, sessions: dict[str, StorageState]) -> Iterator[Watched]:
+    """A page of somebody who may do everything."""
+    with watching(chromium, shop.url, sessions["admin"]) as page:
+        yield page
+
+
+@pytest.fixture
+def reader(chromium: Browser, shop: Scene, sessions: dict[str, StorageState]) -> Iterator[Watched]:
+    """A page of somebody who may only look."""
+    with watching(chromium, shop.url, sessions["read"]) as page:
         yield page

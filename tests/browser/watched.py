@@ -18,7 +18,9 @@ from playwright.sync_api import (
     Page,
     Request,
     Response,
+    StorageState,
     ViewportSize,
+    expect,
 )
 
 from tests.house.tree import ROOT
@@ -74,14 +76,31 @@ class Watched:
 
 
 @contextmanager
-def watching(chromium: Browser, base: str, *, scripts: bool = True) -> Iterator[Watched]:
+def watching(
+    chromium: Browser, base: str, session: StorageState | None = None, *, scripts: bool = True
+) -> Iterator[Watched]:
     """A page with cookies of its own; whatever is asked of it waits at most 30 s."""
     context = chromium.new_context(
-        viewport=SIZES["desktop"], locale="en-GB", timezone_id="Europe/Berlin", java_script_enabled=scripts
+        storage_state=session,
+        viewport=SIZES["desktop"],
+        locale="en-GB",
+        timezone_id="Europe/Berlin",
+        java_script_enabled=scripts,
     )
     context.set_default_timeout(30_000)
     yield Watched(context, base)
     context.close()
+
+
+def signed_in(chromium: Browser, base: str, token: str) -> StorageState:
+    """The cookies of whoever signs in with a token; to be given to pages."""
+    with watching(chromium, base) as watched:
+        watched.goto("/ui/login")
+        watched.page.get_by_label("Token").fill(token)
+        watched.page.get_by_role("button", name="Sign in").click()
+        expect(watched.page.get_by_role("navigation")).to_be_visible()
+        assert watched.wrong == []
+        return watched.page.context.storage_state()
 
 
 def look(watched: Watched, name: str) -> None:
