@@ -15,7 +15,7 @@ GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help setup demo demo-site dev test test-browser test-long test-previous check format generate typing docs scenarios mutants \
-	drill drill-short bench bench-beside bench-control bench-flat bench-peers bench-short bench-web fuzz load soak soak-short ci ci-long clean
+	drill drill-short bench bench-beside bench-control bench-flat bench-peers bench-short bench-upload bench-web fuzz load soak soak-short ci ci-long clean
 
 help: ## Lists every target
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ bench-beside: services ## Measures what the application in the same database fee
 	$(BIN)/python -m bench.beside
 	$(BIN)/python -m bench.remote
 
+bench-upload: .venv/.ready ## How long does a sender of a picture wait while the worker has its hands full? (options='--uploads 1000')
+	$(BIN)/python -m bench.upload $(options)
+
 fuzz: services ## Asks the HTTP server whatever its OpenAPI document allows and forbids (options='--examples 300')
 	$(BIN)/python scripts/fuzz_http.py $(options)
 
@@ -126,6 +129,7 @@ bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python -m bench.remote --once
 	$(BIN)/python -m bench.flat --once
 	$(BIN)/python -m bench.control --once
+	$(BIN)/python -m bench.upload --once
 	$(BIN)/python -m bench.web --once
 
 soak: services ## Runs 4,000 jobs/s on PostgreSQL and 1,500/s on SQLite for 30 minutes each (minutes=N: so many)

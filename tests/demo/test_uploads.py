@@ -5,8 +5,10 @@ import io
 import re
 import socket
 import struct
+import threading
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,8 +17,9 @@ import httpx2
 import pytest
 from PIL import Image
 
+from duly import Skip
 from duly.demo.site import uploads
-from duly.demo.site.app import jobs
+from duly.demo.site.app import jobs, make_thumbnails
 from duly.demo.site.run import prepare
 from duly.demo.site.web import Place, build
 from tests.waiting import wait_until
@@ -83,6 +86,27 @@ def test_a_picture_is_on_the_disk_under_its_content_before_it_is_accepted(site: 
     assert str(job.id) == answer.json()["job_id"]
     waiting = site.client.get(f"/photos/{name}")
     assert "0 of 5 thumbnails are made" in waiting.text
+
+
+def test_nothing_is_promised_before_the_disk_has_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled = threading.Event()
+    monkeypatch.setattr(uploads, "_settle", lambda *paths: settled.wait(30))
+
+    with ThreadPoolExecutor(1) as sender:
+        answer = sender.submit(site.client.post, "/photos", content=picture(), headers=JPEG)
+        wait_until(lambda: site.stored() == 1, what="the job")
+        early = answer.done()
+        settled.set()
+
+    assert not early
+    assert answer.result().status_code == 202
+
+
+def test_a_picture_that_never_reached_the_disk_leaves_no_dead_letter(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "site")
+
+    with pytest.raises(Skip, match="never arrived"):
+        make_thumbnails("a" * 64, folder=str(folder))
 
 
 def test_a_form_without_scripts_is_answered_with_202_and_a_page_that_leads_to_the_ticket(site: Site) -> None:
@@ -271,8 +295,6 @@ def queue_of() -> Callable[[int], None]:
     """Fill the queue of the site up to its bound, but for so many."""
 
     def fill(left: int) -> None:
-        from duly.demo.site.app import make_thumbnails
-
         jobs.enqueue_many(make_thumbnails.draft(f"{n:064}", folder="none") for n in range(1_000 - left))
 
     return fill

@@ -12,6 +12,7 @@ from typing import Final
 
 from duly.app import App
 from duly.client.job import Job
+from duly.core.endings import Skip
 from duly.core.keys import Unique
 from duly.demo.pictures import (
     FORMATS,
@@ -55,6 +56,9 @@ def make_thumbnails(job: Job, photo: str, folder: str, pace: float = 0.0) -> str
     done = len(FORMATS) - len(missing)
     job.progress(done, len(FORMATS))
     if missing:
+        if not source.exists():
+            # The power failed before its sender was told that it is here: nobody waits for it.
+            raise Skip("the picture never arrived")
         upright = open_upright(source)
         for form in missing:
             picture = cropped(upright, form.box) if form.square else shrunk(upright, form.box)

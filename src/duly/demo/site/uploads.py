@@ -1,6 +1,6 @@
 """Taking a picture from outside: streamed to the disk, bounded, looked at, and named by what it holds.
 
-Reads raw bodies and forms of one file. Knows no job: a picture is on the disk for good before anybody is promised work.
+Reads raw bodies and forms of one file. Knows no job; whoever promises one waits for `settle`, too.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ FIELD: Final = "photo"
 _ENVELOPE: Final = 8 * 1024
 _PATIENCE: Final = 30.0
 """Seconds without a byte."""
-_PIECE: Final = 256 * 1024
-_SYNCED: Final = 4 * 1024 * 1024
-"""What has arrived goes to the disk so often, so that little is left to wait for after the last byte."""
+_PIECE: Final = 512 * 1024
+"""Each is a way to a thread and back."""
 _NAMED: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -48,7 +47,7 @@ class NotTaken(Exception):
 
 
 class Taken(Struct, frozen=True):
-    """A picture that is on the disk."""
+    """A picture that has arrived."""
 
     photo: str
     """SHA-256 of its content, in hexadecimal: its name everywhere."""
@@ -87,28 +86,61 @@ async def take(request: Request, folder: Path) -> Taken:
     return Taken(await _write(chunks, folder), _shown(title))
 
 
+async def settle(taken: Taken, folder: Path) -> None:
+    """Come back once a picture and its name survive a power failure. Before, nobody may be promised anything."""
+    await run_in_threadpool(_settle, folder / taken.photo, folder)
+
+
+def _settle(*paths: Path) -> None:
+    for path in paths:
+        opened = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
 async def _write(chunks: AsyncIterator[bytes], folder: Path) -> str:
     part = folder / f".{secrets.token_hex(8)}.part"
     file = await run_in_threadpool(part.open, "xb", 0)
-    digest, size, synced = sha256(), 0, 0
+    digest, size, held = sha256(), 0, bytearray()
     try:
         with file:
-            async for piece in _pieces(chunks):
-                size += len(piece)
+            async for chunk in chunks:
+                size += len(chunk)
                 if size > MOST_BYTES:
                     raise _too_large()
-                await run_in_threadpool(file.write, piece)
-                digest.update(piece)
-                if size - synced >= _SYNCED:
-                    await run_in_threadpool(os.fdatasync, file.fileno())
-                    synced = size
-            await run_in_threadpool(_look, part)
-            await run_in_threadpool(os.fsync, file.fileno())
-        await run_in_threadpool(_keep, part, folder / digest.hexdigest())
+                digest.update(chunk)
+                held += chunk
+                if len(held) >= _PIECE:
+                    await run_in_threadpool(_add, file.fileno(), bytes(held))
+                    held.clear()
+            await run_in_threadpool(_name, file.fileno(), bytes(held), part, folder / digest.hexdigest())
     finally:
         # Only one that was refused or cut off is still there. No thread: a cancelled request must not leave it.
         part.unlink(missing_ok=True)
     return digest.hexdigest()
+
+
+def _add(file: int, piece: bytes) -> None:
+    """Write what has arrived, and let the disk begin with it: little is left to wait for after the last byte."""
+    _write_all(file, piece)
+    if hasattr(os, "posix_fadvise"):
+        # "Not needed" is how Linux is asked to write without anybody waiting for it.
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _name(file: int, last: bytes, part: Path, target: Path) -> None:
+    """Look at what has arrived, and give it its name: the same content once more replaces itself."""
+    _write_all(file, last)
+    _look(part)
+    part.replace(target)
+
+
+def _write_all(file: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]
 
 
 def _look(path: Path) -> None:
@@ -124,16 +156,6 @@ def _look(path: Path) -> None:
         raise _too_many_pixels()
 
 
-def _keep(part: Path, target: Path) -> None:
-    """One content has one name: a second upload of it replaces the first by itself."""
-    part.replace(target)
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 async def _patient(request: Request) -> AsyncIterator[bytes]:
     """The body, as long as it keeps coming."""
     stream = request.stream()
@@ -146,18 +168,6 @@ async def _patient(request: Request) -> AsyncIterator[bytes]:
         except TimeoutError:
             raise NotTaken(408, "Nothing came any more", "please send it again") from None
         yield chunk
-
-
-async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same in fewer pieces: each is a way to a thread and back."""
-    held = bytearray()
-    async for chunk in chunks:
-        held += chunk
-        if len(held) >= _PIECE:
-            yield bytes(held)
-            held.clear()
-    if held:
-        yield bytes(held)
 
 
 class _Field:

@@ -6,7 +6,7 @@ Decides what a request may ask and how it is answered; knows no process and deco
 from __future__ import annotations
 
 import re
-from asyncio import Semaphore
+from asyncio import Semaphore, gather
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -31,7 +31,7 @@ from duly.integrations.fastapi import Accepted, mount
 from duly.integrations.problems import ERRORS, MEDIA_TYPE, problem_of
 
 from .app import MADE, UPLOADED, make_thumbnails
-from .uploads import FIELD, KINDS, MOST_BYTES, NotTaken, Taken, is_photo, take
+from .uploads import FIELD, KINDS, MOST_BYTES, NotTaken, Taken, is_photo, settle, take
 
 JOBS_AT: Final = "/duly"
 AT_ONCE: Final = 16
@@ -109,7 +109,7 @@ class _Desk:
         )
 
     async def upload(self, request: Request) -> Response:
-        """Keep a picture and enqueue its job: 202 with a ticket. Nothing of the work is done here."""
+        """Keep a picture and enqueue its job: 202 with a ticket once both are stored. None of the work is done here."""
         if _is_foreign(request):
             raise NotTaken(
                 403, "This comes from another site's page", "open this site, and send it from there"
@@ -121,9 +121,9 @@ class _Desk:
                 taken = await take(request, self._uploaded)
             except ClientDisconnect:
                 return Response(status_code=400)
-        enqueued = await make_thumbnails.aenqueue(
-            taken.photo, folder=str(self._place.folder), pace=self._place.pace
-        )
+        wanted = make_thumbnails.aenqueue(taken.photo, folder=str(self._place.folder), pace=self._place.pace)
+        # Both writes at once, and the promise after both.
+        enqueued, _ = await gather(wanted, settle(taken, self._uploaded))
         return await _accepted(request, enqueued, taken)
 
     async def photo(self, request: Request) -> Response:
