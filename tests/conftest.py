@@ -4,6 +4,7 @@ Each pytest process starts servers of its own on first use (about one second), s
 """
 
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.children import strangers
-from tests.databases import databases_of
+from tests.databases import databases_of, migrate
 from tests.services import MissingService, PostgresServer
 
 SERVER_FIXTURES = {"postgres15", "postgres18", "postgres", "postgres_url", "empty_postgres_url"}
@@ -152,6 +153,17 @@ def sqlite_path(tmp_path: Path) -> Path:
     return tmp_path / "jobs.db"
 
 
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with duly's tables and no rows, to be copied: making one takes five times as long as a test of it."""
+    path = tmp_path_factory.mktemp("migrated") / "jobs.db"
+    migrate(f"sqlite:///{path}")
+    return path
+
+
 @pytest.fixture
-def sqlite_url(sqlite_path: Path) -> str:
+def sqlite_url(sqlite_path: Path, migrated_file: Path) -> str:
+    """The URL of a file of this test's own with duly's tables and no rows in it."""
+    if not sqlite_path.exists():
+        shutil.copyfile(migrated_file, sqlite_path)
     return f"sqlite:///{sqlite_path}"

@@ -1,4 +1,4 @@
-"""Databases of a server with duly's schema in them, lent to one test after another: a new one costs ten times as much.
+"""Databases with duly's schema in them, lent to one test after another: to make one costs ten times what emptying does.
 
 Whoever gets one finds it as it was made: rows, sequences and sessions of the test before are gone. A database whose
 catalogue a test has changed, or whose server has not been there, is lent to nobody again.

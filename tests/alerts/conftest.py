@@ -23,9 +23,9 @@ def hook() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def scene(sqlite_path: Path, hook: Receiver) -> Iterator[Scene]:
+def scene(sqlite_path: Path, sqlite_url: str, hook: Receiver) -> Iterator[Scene]:
     """A store on a file with the queue mail."""
-    yield from _scene(SQLitePlace(sqlite_path, "truncate"), f"sqlite:///{sqlite_path}", hook)
+    yield from _scene(SQLitePlace(sqlite_path, "truncate"), sqlite_url, hook)
 
 
 @pytest.fixture

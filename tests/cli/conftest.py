@@ -106,7 +106,7 @@ def terminal_of_120_columns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 @pytest.fixture
-def bench(sqlite_path: Path) -> Iterator[Bench]:
+def bench(sqlite_path: Path, sqlite_url: str) -> Iterator[Bench]:
     bench = Bench(Place(sqlite_path))
     yield bench
     bench.close()

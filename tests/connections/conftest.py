@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -28,8 +27,8 @@ def server_url(postgres15: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture
-def file_url(sqlite_path: Path) -> str:
-    return f"sqlite:///{sqlite_path}"
+def file_url(sqlite_url: str) -> str:
+    return sqlite_url
 
 
 @pytest.fixture

@@ -1,19 +1,11 @@
 """An App on a migrated database of its own, on each kind of store, by a clock that only the test moves."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from duly import App
-from duly.stores.open import open_store
 from duly.testing.clock import FakeClock
-
-
-def migrate(url: str) -> None:
-    store = open_store(url)
-    store.schema.migrate()
-    store.close()
 
 
 def app_on(url: str, clock: FakeClock) -> App:
@@ -29,10 +21,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def file_url(sqlite_path: Path) -> str:
-    url = f"sqlite:///{sqlite_path}"
-    migrate(url)
-    return url
+def file_url(sqlite_url: str) -> str:
+    return sqlite_url
 
 
 @pytest.fixture

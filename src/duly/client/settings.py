@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -310,14 +310,20 @@ def _pyproject(directory: Path) -> Path | None:
 
 def _from_pyproject(path: Path) -> dict[str, object]:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = _table_of(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
-    table = content.get("tool", {}).get("duly", {})
     for name in table:
         if name not in READERS:
             raise UsageError(f"{path}: [tool.duly] has the unknown key {name!r}{_nearest(name, READERS)}")
     return dict(table)
+
+
+@lru_cache(maxsize=4)
+def _table_of(text: str) -> Mapping[str, object]:
+    """[tool.duly], parsed once: each App of a process finds the same file, and a large one takes 10 ms."""
+    table: Mapping[str, object] = tomllib.loads(text).get("tool", {}).get("duly", {})
+    return table
 
 
 def _nearest(word: str, known: Mapping[str, object]) -> str:
