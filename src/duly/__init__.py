@@ -37,6 +37,7 @@ from duly.core.job import AttemptRecord, JobRecord
 from duly.core.keys import Unique
 from duly.core.lifecycle import Outcome, State
 from duly.core.placeholder import RESULT
+from duly.core.secret import Secret
 
 __all__ = [
     "OWN",
@@ -77,6 +78,7 @@ __all__ = [
     "Resource",
     "ResultTimeout",
     "Retry",
+    "Secret",
     "Skip",
     "Snooze",
     "State",

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from duly.client.blobs import Blob
+from duly.client.check_secrets import secret_sentence
 from duly.client.client import Client
 from duly.client.control_reads import key_troubles
 from duly.client.settings import SettingRow
@@ -125,6 +126,8 @@ def _of_task(task: Task[..., Any], folder: Path | None) -> Iterator[Finding]:
     except UsageError as error:
         yield Finding("error", str(error))
         return
+    if sounds := secret_sentence(task):
+        yield Finding("warning", sounds)
     if blobs and folder is None:
         yield Finding(
             "error",

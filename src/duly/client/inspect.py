@@ -25,8 +25,10 @@ from duly.client.registry import nearest
 from duly.client.run_reads import RunReads
 from duly.client.scale import Scale, scale_of
 from duly.client.settings import without_password
+from duly.client.showing import shown, shown_schedule
 from duly.client.token_acts import TokenReads
 from duly.client.trace_reads import TraceReads
+from duly.client.triage_reads import TriageReads
 from duly.client.twins import blocking, twin
 from duly.client.worker_reads import WorkerReads
 from duly.core.bounds import Pressure, pressure_text
@@ -42,7 +44,7 @@ from duly.core.pressure import drain_time, health
 from duly.core.registration import ScheduleRecord
 from duly.core.share import DatabaseLoad
 from duly.core.why import Why
-from duly.stores.protocol import DeadGroup, OperationRecord, Pause, QueueCount, WorkerRecord
+from duly.stores.protocol import OperationRecord, Pause, QueueCount, WorkerRecord
 
 SEARCHED_AT_ONCE: Final = 500
 """Jobs read per round trip while most are expected not to match."""
@@ -181,7 +183,8 @@ class Inspect(AlertReads, TraceReads, RunReads, TokenReads, TriageReads, AuditRe
     @blocking
     def lookup(self, ids: Iterable[AnyJob]) -> tuple[JobRecord | None, ...]:
         """Many jobs in one round trip, in the order asked; None for one that never was or is no longer kept."""
-        return tuple(self._client.store.inspection.lookup([job_id(id) for id in ids]))
+        found = self._client.store.inspection.lookup([job_id(id) for id in ids])
+        return tuple(None if record is None else shown(record) for record in found)
 
     @blocking
     def now(self) -> datetime:
@@ -204,7 +207,7 @@ class Inspect(AlertReads, TraceReads, RunReads, TokenReads, TriageReads, AuditRe
             for job in page.jobs:
                 oldest = job
                 if filter.where is None or filter.matches(job):
-                    found.append(job)
+                    found.append(shown(job))
                     if len(found) == most:
                         more = page.next is not None or job is not page.jobs[-1]
                         return JobPage(tuple(found), job.id if more else None)
@@ -213,16 +216,6 @@ class Inspect(AlertReads, TraceReads, RunReads, TokenReads, TriageReads, AuditRe
                 return JobPage(tuple(found), None)
             if time.monotonic() >= until:
                 return JobPage(tuple(found), cursor, None if oldest is None else oldest.enqueued_at)
-
-    @blocking
-    def dead_groups(self, filter: Filter = ALL) -> tuple[DeadGroup, ...]:
-        """Dead letters by fingerprint, the largest group first. `where` is refused: list the jobs instead."""
-        if filter.where is not None:
-            raise UsageError(
-                "groups are counted by the store, which knows no `where`; list the jobs of a group instead"
-            )
-        groups = self._client.store.inspection.dead_groups(filter)
-        return tuple(sorted(groups, key=lambda group: (-group.count, group.fingerprint)))
 
     @blocking
     def workers(self) -> tuple[WorkerRecord, ...]:
@@ -252,12 +245,12 @@ class Inspect(AlertReads, TraceReads, RunReads, TokenReads, TriageReads, AuditRe
     @blocking
     def schedules(self) -> tuple[ScheduleRecord, ...]:
         """Every stored schedule by name: when it is due next, what it fired last, how many due times it missed."""
-        return tuple(self._client.store.schedules.all())
+        return tuple(shown_schedule(record) for record in self._client.store.schedules.all())
 
     @blocking
     def schedule(self, name: str) -> ScheduleRecord:
         """One schedule. NotFound names the nearest one."""
-        return schedule_acts.find(self._client.store, name)
+        return shown_schedule(schedule_acts.find(self._client.store, name))
 
     @blocking
     def why(self, target: AnyJob | str, *, guards: bool = False) -> Why:
@@ -293,7 +286,6 @@ class Inspect(AlertReads, TraceReads, RunReads, TokenReads, TriageReads, AuditRe
     aqueue = twin(queue)
     ascale = twin(scale)
     ajobs = twin(jobs)
-    adead_groups = twin(dead_groups)
     aworkers = twin(workers)
     apauses = twin(pauses)
     aoperations = twin(operations)
@@ -313,7 +305,7 @@ class Inspect(AlertReads, TraceReads, RunReads, TokenReads, TriageReads, AuditRe
         # record: what ended between the two is left out, or a job would be running and over at the same time.
         attempts = self._client.store.inspection.attempts(number) if record.run else ()
         over = record.run + (record.state is not State.running)
-        return JobDetail(record, tuple(attempt for attempt in attempts if attempt.run < over))
+        return JobDetail(shown(record), tuple(attempt for attempt in attempts if attempt.run < over))
 
     def _queues(self, workers: list[WorkerRecord]) -> tuple[QueueStatus, ...]:
         registry = self._client.registry

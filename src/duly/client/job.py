@@ -20,6 +20,7 @@ from duly.core.control import Permit, Refusal
 from duly.core.durations import Duration, parse_duration
 from duly.core.errors import UsageError
 from duly.core.job import ClaimedJob, Incarnation, JobId, Steps, Token
+from duly.core.secret import masked
 from duly.core.trace import is_trace, traceparent_of
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ class Job:
             raise UsageError(f"progress(done={done!r}) counts whole steps from 0")
         if of is not None and not _counts(of):
             raise UsageError(f"progress(of={of!r}) is the whole number of steps, or None when unknown")
-        self._port.progress(done, of, note)
+        self._port.progress(done, of, masked(note) if isinstance(note, str) else note)
 
     def extend(self, by: Duration) -> None:
         """Give this attempt that much more time to run. LeaseLost when it is over already."""

@@ -14,6 +14,7 @@ from typing import Final, Literal, TextIO
 import msgspec
 
 from duly.client.job import current
+from duly.core.secret import masked
 from duly.telemetry import context
 
 _STANDARD: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
@@ -49,19 +50,19 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "pid": os.getpid(),
-            "text": record.getMessage(),
+            "text": masked(record.getMessage()),
             **job_fields(),
         }
         if record.exc_info and record.exc_info[0] is not None:
             kind, error, _ = record.exc_info
             line["error"] = kind.__name__
-            line["message"] = str(error)
-            line["traceback"] = self.formatException(record.exc_info)
+            line["message"] = masked(str(error))
+            line["traceback"] = masked(self.formatException(record.exc_info))
         if record.stack_info:
             line["stack"] = self.formatStack(record.stack_info)
         for name, value in record.__dict__.items():
             if name not in _STANDARD and name not in line:
-                line[name] = value
+                line[name] = masked(value) if isinstance(value, str) else value
         return _encoded(line)
 
 
@@ -76,7 +77,7 @@ class TextFormatter(logging.Formatter):
         text = f"{at:%H:%M:%S} {mark}{record.name}: {record.getMessage()}{whose}"
         if record.exc_info and record.exc_info[0] is not None:
             text = f"{text}\n{self.formatException(record.exc_info)}"
-        return text
+        return masked(text)
 
 
 def install(form: Literal["text", "json"] | None, level: str) -> logging.Handler | None:

@@ -13,6 +13,7 @@ import msgspec
 
 from duly.client.control_reads import ControlReads
 from duly.client.options import whole_number
+from duly.client.showing import shown
 from duly.client.twins import blocking, twin
 from duly.core.errors import NotFound
 from duly.core.filters import Filter
@@ -108,7 +109,7 @@ class TraceReads(ControlReads):
             page = self._client.store.inspection.page(
                 Filter(correlation=correlation), after=after, limit=min(_PAGE, most)
             )
-            found += page.jobs
+            found += map(shown, page.jobs)
             after = page.next
             if len(found) >= most:
                 return found[:most], after is not None or len(found) > most

@@ -16,6 +16,7 @@ from duly.core.durations import format_size
 from duly.core.errors import PayloadError, UsageError
 from duly.core.job import RESULT_MARK
 from duly.core.placeholder import Placeholder
+from duly.core.secret import is_secret, read_secret
 from duly.core.unstorable import Custom, Fault, advice, fault_in, is_pydantic, key_step
 
 Subject = Literal["argument", "result"]
@@ -69,6 +70,8 @@ def read(kind: type, value: object) -> object:
     """Turn plain JSON into a class that msgspec does not know (its `dec_hook`)."""
     if kind is object:
         return value
+    if is_secret(kind):
+        return read_secret(kind, value)
     if is_pydantic(kind):
         return _validated(kind, msgspec.json.encode(value))
     if issubclass(kind, PurePath) and isinstance(value, str):

@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from duly.core.defaults import MAX_ERROR
+from duly.core.secret import masked
 from duly.core.text import storable
 
 _FRAMES: Final = 40
@@ -82,9 +83,9 @@ def _name(kind: type) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the text of an error; never raises, whatever its `__str__` does."""
+    """Return the text of an error, without a Secret in it; never raises, whatever its `__str__` does."""
     try:
-        return str(error)
+        return masked(str(error))
     except BaseException as failure:  # even SystemExit raised by __str__ must not end the worker
         return f"(its text cannot be read: str() raised {_name(type(failure))})"
 
@@ -94,7 +95,7 @@ def _lines(error: BaseException, room: int) -> str:
         report = traceback.TracebackException(
             type(error), error, _user_part(error), limit=-_FRAMES, compact=True
         )
-        newest = deque((storable(line.rstrip(), room // 8) + "\n" for line in report.format()), maxlen=_LINES)
+        newest = deque((storable(masked(line.rstrip()), room // 8) + "\n" for line in report.format()), maxlen=_LINES)
     except BaseException as failure:  # a broken __cause__, __notes__ or RecursionError while formatting
         return storable(f"(no traceback: formatting it raised {_name(type(failure))})", room)
     return _tail(newest, room)

@@ -28,6 +28,7 @@ from duly.core.encoding import (
 )
 from duly.core.errors import PayloadError, UsageError
 from duly.core.job import RESULT_MARK
+from duly.core.secret import is_secret
 from duly.core.signature import HandlerSignature, written
 from duly.core.unstorable import Custom, is_row, surely_storable
 
@@ -260,7 +261,9 @@ def _written(shape: _Shape, named: dict[str, object], bounds: Bounds, encoder: m
 
 
 def _read_any(custom: CustomReader, kind: type, value: object) -> object:
-    return custom(kind, value) if issubclass(kind, Custom) else read(kind, value)
+    if is_secret(kind) or not issubclass(kind, Custom):
+        return read(kind, value)
+    return custom(kind, value)
 
 
 def _decoder(

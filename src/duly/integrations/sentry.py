@@ -17,6 +17,7 @@ from duly.app import App
 from duly.client.job import Job
 from duly.core.endings import Dead, Retry, Skip, Snooze, unwrap_ending
 from duly.core.errors import UsageError
+from duly.core.secret import masked
 
 _ORIGIN: Final = "auto.queue.duly"
 _FLUSH: Final = 2.0
@@ -45,6 +46,7 @@ def _flushed() -> Iterator[None]:
 def _around(job: Job) -> Iterator[None]:
     with sentry_sdk.isolation_scope() as scope:
         scope.clear_breadcrumbs()
+        scope.add_event_processor(_without_secrets)
         _describe(scope, job)
         headers = {} if job.traceparent is None else {"sentry-trace": _sentry_trace(job.traceparent)}
         transaction = sentry_sdk.continue_trace(
@@ -61,6 +63,22 @@ def _around(job: Job) -> Iterator[None]:
                     sentry_sdk.capture_exception(error)
                 raise
             span.set_status(SPANSTATUS.OK)
+
+
+def _without_secrets(event: Any, hint: Any) -> Any:
+    """No value of a Secret leaves, not even as a local variable of a frame."""
+    del hint
+    return _masked(event)
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, dict):
+        return {key: _masked(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_masked(part) for part in value)
+    return value
 
 
 def _describe(scope: Any, job: Job) -> None:

@@ -17,7 +17,9 @@ from opentelemetry.trace import Link, SpanKind, Status, StatusCode, TracerProvid
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from duly.core.endings import Dead, Retry, Skip, Snooze, unwrap_ending
+from duly.core.fingerprint import describe
 from duly.core.lifecycle import Outcome
+from duly.core.secret import masked
 from duly.telemetry import context
 
 if TYPE_CHECKING:
@@ -170,6 +172,15 @@ def _note(span: Span, error: BaseException) -> None:
     if isinstance(ending, Retry | Dead):
         span.set_attribute("duly.ending", type(ending).__name__.lower())
     else:
-        span.record_exception(error)
+        # As the library's record_exception does, in words without a Secret in them.
+        told = describe(error)
+        span.add_event(
+            "exception",
+            {
+                "exception.type": told.type,
+                "exception.message": told.message,
+                "exception.stacktrace": told.traceback,
+            },
+        )
     span.set_attribute("error.type", type(ending).__qualname__)
-    span.set_status(Status(StatusCode.ERROR, str(ending) or type(ending).__name__))
+    span.set_status(Status(StatusCode.ERROR, masked(str(ending)) or type(ending).__name__))

@@ -10,11 +10,14 @@ from msgspec import Meta, Struct
 
 from duly.client.inspect import QueueStatus
 from duly.client.operate import Act
+from duly.client.triage_reads import GroupDetail, TriagedGroup
 from duly.core.filters import Filter
 from duly.core.fingerprint import ErrorRecord
 from duly.core.job import AttemptRecord, JobRecord
 from duly.core.lifecycle import FINAL, Event, Outcome, State
-from duly.stores.protocol import DeadGroup, OperationRecord, Pause
+from duly.core.operating import DeadMark, RedriveOutlook, TriageState
+from duly.core.secret import without_secrets
+from duly.stores.protocol import OperationRecord, Pause
 
 Id = Annotated[
     str, Meta(pattern="^[1-9][0-9]{0,18}$", description="A number as text: JavaScript rounds large ones.")
@@ -181,13 +184,70 @@ class DeadGroupAnswer(Struct, frozen=True, kw_only=True):
     queue: str
     task: str
     count: int
+    """Without those in whose place an edited job runs."""
     first: datetime
     last: datetime
     error: str
+    owner: str | None
+    """To whom it was assigned, else the queue's owner."""
+    state: TriageState
+    note: str
+    by: str | None
+    """Who marked it last; null: nobody yet."""
+    at: datetime | None
+    regressed_at: datetime | None
+    """When one died although the group was fixed; only while it has not been marked again."""
+    edited: int
+    """Letters beside `count` in whose place an edited job runs."""
 
 
 class DeadGroupsAnswer(Struct, frozen=True):
     groups: tuple[DeadGroupAnswer, ...]
+
+
+class OutlookAnswer(Struct, frozen=True):
+    """What a redrive would meet."""
+
+    count: int
+    oldest: datetime | None
+    """When the first of them died."""
+    priority: int | None
+    """The least urgent of their own."""
+    twins: int
+    """So many have a unique key that a live job holds: they would stay dead while it does."""
+
+
+class DeadGroupDetailAnswer(Struct, frozen=True):
+    """One error."""
+
+    fingerprint: str
+    groups: tuple[DeadGroupAnswer, ...]
+    """One per queue and task."""
+    outlook: OutlookAnswer
+    latest: JobAnswer | None
+    """The letter that died last; null for letters without an error."""
+
+
+class DeadMarkAnswer(Struct, frozen=True):
+    fingerprint: str
+    queue: str
+    task: str
+    state: TriageState
+    owner: str | None
+    note: str
+    by: str
+    at: datetime
+
+
+class DeadMarksAnswer(Struct, frozen=True):
+    marks: tuple[DeadMarkAnswer, ...]
+
+
+class EditedAnswer(Struct, frozen=True):
+    job_id: Id
+    """The dead letter, which stays."""
+    successor_id: Id
+    """The job that runs in its place."""
 
 
 class FilterShape(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -244,6 +304,8 @@ class ActAnswer(Struct, frozen=True, kw_only=True):
     """Running jobs that were asked to stop."""
     operation: OperationAnswer | None
     dry_run: bool
+    outlook: OutlookAnswer | None
+    """Of a redrive of dead letters by a filter, in a dry run and where it became an operation."""
 
 
 def seconds(span: timedelta | None) -> float | None:
@@ -314,6 +376,11 @@ def readable(data: bytes | None) -> object:
     """Stored JSON as it is; None where it is none, since it must not break the answer around it."""
     if data is None:
         return None
+    return plain(without_secrets(data))
+
+
+def plain(data: bytes) -> object:
+    """As `readable`, with what is secret in it: for whoever runs the job."""
     try:
         # Validated and not rebuilt: numbers of any size come out as they went in.
         msgspec.json.decode(data)
@@ -353,8 +420,28 @@ def pause_answer(pause: Pause) -> PauseAnswer:
     return PauseAnswer(pause.target, pause.until, pause.by, pause.reason, pause.at)
 
 
-def group_answer(group: DeadGroup) -> DeadGroupAnswer:
+def group_answer(group: TriagedGroup) -> DeadGroupAnswer:
     return DeadGroupAnswer(**{name: getattr(group, name) for name in DeadGroupAnswer.__struct_fields__})
+
+
+def outlook_answer(outlook: RedriveOutlook | None) -> OutlookAnswer | None:
+    if outlook is None:
+        return None
+    return OutlookAnswer(outlook.count, outlook.oldest, outlook.priority, outlook.twins)
+
+
+def group_detail_answer(detail: GroupDetail) -> DeadGroupDetailAnswer:
+    outlook = detail.outlook
+    return DeadGroupDetailAnswer(
+        detail.fingerprint,
+        tuple(map(group_answer, detail.groups)),
+        OutlookAnswer(outlook.count, outlook.oldest, outlook.priority, outlook.twins),
+        None if detail.latest is None else job_answer(detail.latest),
+    )
+
+
+def mark_answer(mark: DeadMark) -> DeadMarkAnswer:
+    return DeadMarkAnswer(**{name: getattr(mark, name) for name in DeadMarkAnswer.__struct_fields__})
 
 
 def operation_answer(record: OperationRecord) -> OperationAnswer:
@@ -383,4 +470,5 @@ def act_answer(act: Act) -> ActAnswer:
         asked=tuple(map(str, act.asked)),
         operation=None if act.operation is None else operation_answer(act.operation),
         dry_run=act.dry_run,
+        outlook=outlook_answer(act.outlook),
     )

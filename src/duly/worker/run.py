@@ -21,6 +21,7 @@ from duly.core.classify import Verdict, classify
 from duly.core.endings import Ending, unwrap_ending
 from duly.core.fingerprint import ErrorRecord, describe
 from duly.core.job import Ended
+from duly.core.secret import masked
 from duly.worker.attempt import ROLLED_BACK, Attempt
 
 Around = Callable[[Job], Any]
@@ -99,6 +100,19 @@ def raised(attempt: Attempt, error: BaseException, now: float) -> Ended:
     """The handler raised: an ending, an error, or what our own asking to stop made of it."""
     if attempt.committed is not None:
         return attempt.committed
+    return _without_secrets(_raised(attempt, error, now))
+
+
+def _without_secrets(ended: Ended) -> Ended:
+    """What a handler says in words holds no Secret of its arguments."""
+    if ended.reason is None and ended.note is None:
+        return ended
+    reason = None if ended.reason is None else masked(ended.reason)
+    note = None if ended.note is None else masked(ended.note)
+    return msgspec.structs.replace(ended, reason=reason, note=note)
+
+
+def _raised(attempt: Attempt, error: BaseException, now: float) -> Ended:
     inner = unwrap_ending(error)
     policy, elapsed = attempt.card.policy, attempt.elapsed(now)
     if isinstance(inner, Ending):

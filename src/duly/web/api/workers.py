@@ -19,9 +19,10 @@ from duly.core.errors import UsageError
 from duly.core.fingerprint import told
 from duly.core.job import Incarnation
 from duly.core.names import check_name
+from duly.core.secret import unmarked
 from duly.core.trace import traceparent_of
 from duly.web.operation import Call, Nothing, Op, answer
-from duly.web.shapes import Id, readable
+from duly.web.shapes import Id, plain, readable
 
 LONGEST_WAIT: Final = timedelta(seconds=30)
 _LEASE: Final = timedelta(seconds=60)
@@ -279,7 +280,7 @@ def _reserved(one: Reserved) -> ReservedAnswer:
         token=one.token,
         queue=job.queue,
         task=job.task,
-        args=readable(job.args),
+        args=None if job.args is None else plain(unmarked(job.args)),
         attempt=job.attempt,
         deadline=one.deadline,
         enqueued_at=job.enqueued_at,
