@@ -15,7 +15,6 @@ from duly.core.errors import UsageError
 
 from .options import common
 from .session import session_of
-from .token import login_link
 
 _NO_TOKENS = (
     "no live token is stored, so that nobody could ask anything: make one with duly token create --name shop "
@@ -168,7 +167,7 @@ def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, st
 def _way_in(app: App, *, is_open: bool, scheme: str) -> str:
     """How whoever has started it comes to the dashboard. Only a terminal on this machine is shown a login: logs and
     service managers keep what they read."""
-    from duly.client.logins import make_login
+    from duly.client.logins import login_link, make_login
 
     settings = app.settings
     if is_open:

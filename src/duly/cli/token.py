@@ -6,8 +6,7 @@ from datetime import datetime
 
 import click
 
-from duly.client.logins import make_login
-from duly.client.settings import Settings
+from duly.client.logins import login_link, make_login
 from duly.core.durations import parse_duration
 from duly.core.operating import TokenRecord
 
@@ -122,15 +121,6 @@ def login(context: click.Context, scopes: tuple[str, ...], expires: str) -> None
         return [link, f"opens once, within 10 minutes, as {printable(made.record.name)}, who may {may}"]
 
     session.out.answer({"link": link, "record": plain(made.record)}, lines)
-
-
-def login_link(settings: Settings, code: str, scheme: str = "http") -> str:
-    """The address of a one-time login, as clients of the server reach it."""
-    base = settings.public_url
-    if base is None:
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        base = f"{scheme}://{host}:{settings.port}{settings.prefix}"
-    return f"{base.rstrip('/')}/ui/login?code={code}"
 
 
 @token.command()

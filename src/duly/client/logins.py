@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 from duly.client.client import Client
 from duly.client.once import once
 from duly.client.operate import Operate
+from duly.client.settings import Settings
 from duly.core.bearer import digest_of
 from duly.core.durations import Duration
 from duly.core.operating import TokenRecord
@@ -85,6 +86,15 @@ def read_proof(client: Client, text: str, kind: Kind, clock: Callable[[], float]
         return None
     proof = _read(content)
     return proof if proof is not None and proof.kind == kind and proof.expires > clock() else None
+
+
+def login_link(settings: Settings, code: str, scheme: str = "http") -> str:
+    """The address of a one-time login, as clients of the server reach it."""
+    base = settings.public_url
+    if base is None:
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        base = f"{scheme}://{host}:{settings.port}{settings.prefix}"
+    return f"{base.rstrip('/')}/ui/login?code={code}"
 
 
 def use_code(client: Client, text: str) -> Proof | None:

@@ -6,6 +6,7 @@ A GET changes nothing; a POST is checked for its origin and its session's mark b
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable
@@ -25,7 +26,7 @@ from duly.core.scopes import Verb
 from duly.web.operation import read_body
 from duly.web.pages import render
 from duly.web.pages.session import Holder, Sessions, check_mark, check_origin
-from duly.web.problems import Refused, problem_for
+from duly.web.problems import Refused, problem, problem_for
 from duly.web.site import Site
 
 Tone = Literal["good", "bad", "note"]
@@ -59,6 +60,13 @@ class Form:
         """A whole number. UsageError for anything else."""
         text = self.text(name)
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
+            raise UsageError(f"{name}={text!r:.40} is no whole number")
+        return int(text)
+
+    def signed(self, name: str) -> int:
+        """As `number`, also below 0."""
+        text = self.text(name)
+        if not re.fullmatch(r"-?[0-9]{1,10}", text):
             raise UsageError(f"{name}={text!r:.40} is no whole number")
         return int(text)
 
@@ -205,6 +213,8 @@ class Desk:
         """The route of an act, a POST: `visit.form` holds what was sent."""
 
         async def endpoint(request: Request) -> Response:
+            if request.method != "POST":
+                return problem(405, "This is an act", "it takes a POST", headers={"Allow": "POST"})
             visit: Visit | None = None
             try:
                 check_origin(self.site, request)

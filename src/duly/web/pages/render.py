@@ -36,6 +36,7 @@ class Place(NamedTuple):
 
 NAV: Final = (
     Place("", "Overview", "o"),
+    Place("/jobs", "Jobs", "j"),
     Place("/tenants", "Tenants", "t"),
     Place("/limits", "Limits", "l"),
     Place("/schedules", "Schedules", "s"),

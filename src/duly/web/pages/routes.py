@@ -19,6 +19,10 @@ from duly.web.site import Site
 
 PAGES: Final[tuple[str, ...]] = (
     "duly.web.pages.overview",
+    "duly.web.pages.queue",
+    "duly.web.pages.many",
+    "duly.web.pages.jobs",
+    "duly.web.pages.job",
     "duly.web.pages.tenants",
     "duly.web.pages.limits",
     "duly.web.pages.schedules",

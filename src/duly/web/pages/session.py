@@ -15,7 +15,16 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from duly.client.logins import PURPOSE, SESSION_LASTS, form_mark, proof_text, read_proof, use_code
+from duly.client.logins import (
+    PURPOSE,
+    SESSION_LASTS,
+    form_mark,
+    make_login,
+    proof_text,
+    read_proof,
+    use_code,
+)
+from duly.client.logins import login_link as link_of
 from duly.core.bearer import digest_of
 from duly.core.errors import UsageError
 from duly.core.operating import TokenRecord
@@ -121,6 +130,12 @@ class Sessions:
         client = self._site.app.client
         ring = await client.acall(client.signing.ring, PURPOSE)
         return Holder(caller, form_mark(ring, holder), expires)
+
+
+def login_link(site: Site) -> str:
+    """A link that opens the dashboard of this server once, for whoever starts it on his own machine; blocks."""
+    client = site.app.client
+    return link_of(site.app.settings, make_login(site.app.operate, client).code)
 
 
 def check_origin(site: Site, request: Request) -> None:

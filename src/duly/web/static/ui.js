@@ -297,4 +297,43 @@
       } else if (event.key === "Escape") close();
     });
   }
+
+  // Charts: uPlot over the server's own drawing, where the page brings it.
+  const plots = new Map();
+  const draw = () => {
+    if (!window.uPlot) return;
+    $$("figure[data-chart]").forEach((figure) => {
+      const place = $("[data-plot]", figure);
+      const data = JSON.parse(figure.dataset.chart);
+      const known = plots.get(place);
+      if (known) return known.setData(data);
+      const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+      const axis = { stroke: color("--quiet"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
+      const colors = [color("--accent"), color("--warn"), color("--bad")];
+      figure.dataset.drawn = "";
+      const options = {
+        width: place.clientWidth || 300,
+        height: 190,
+        cursor: { y: false },
+        scales: { y: { range: (_, low, high) => [0, Math.max(1, high)] } },
+        axes: [axis, { ...axis, size: 48 }],
+        series: [{}, ...figure.dataset.lines.split(",").map((label, index) => ({ label, stroke: colors[index], width: 1.5, points: { show: false } }))],
+      };
+      plots.set(place, new uPlot(options, data, place));
+    });
+  };
+  const redraw = () => {
+    plots.forEach((plot) => plot.destroy());
+    plots.clear();
+    draw();
+  };
+  draw();
+  document.addEventListener("duly:fresh", draw);
+  document.addEventListener("duly:theme", redraw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  let resized = 0;
+  addEventListener("resize", () => {
+    clearTimeout(resized);
+    resized = setTimeout(redraw, 150);
+  });
 })();
