@@ -9,6 +9,9 @@
     document.cookie = `${name}=${value}; Path=${base}; SameSite=Strict; Max-Age=31536000${secure}`;
   };
 
+  // On a phone the navigation scrolls: where one is should be in sight.
+  $(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
   // Theme
   const root = document.documentElement;
   const themeButton = $("[data-theme-button]");
