@@ -215,7 +215,7 @@ def test_a_large_redrive_stands_behind_todays_work(bench: Bench, worker: Incarna
 
     answer = duly("dead", "redrive", "--all", "--rate", "max", *WHY, "--yes")
 
-    assert answer.lines[0] == "operation 1 started: 101 jobs. The workers carry it out."
+    assert answer.lines[0] == "operation 1 started: 101 jobs, at priority 200. The workers carry it out."
     assert operations(bench)[0].priority == 200
 
 

@@ -340,8 +340,8 @@ def test_dead_letters_are_grouped_by_error(bench: Bench, worker: Incarnation, du
     groups, letters = duly("dead", "groups"), duly("dead", "list", "-q")
 
     assert groups.lines == [
-        "FINGERPRINT  COUNT  FIRST   LAST  QUEUE  OWNER        TASK  ERROR",
-        "a91f03c2         2  3s ago  now   mail   growth@shop  send  SMTPServerDisconnected: closed\\x1b[2J by peer",
+        "FINGERPRINT  COUNT  FIRST   LAST  QUEUE  OWNER        STATE  TASK  ERROR",
+        "a91f03c2         2  3s ago  now   mail   growth@shop  new    send  SMTPServerDisconnected: closed\\x1b[2J by peer",
         "2 dead letters in 1 group",
     ]
     assert [line.split()[0] for line in letters.lines] == [str(second), str(first)]
@@ -364,7 +364,7 @@ def test_no_dead_letters_is_an_answer(duly: Terminal) -> None:
     assert duly("dead", "groups").lines == ["no dead letters"]
     assert duly("dead", "list").lines == ["no dead letters"]
     assert (duly("dead", "show", "beef").err, duly("dead", "show", "beef").code) == (
-        "error: no dead letter has the fingerprint beef\n",
+        "error: no dead letter has the fingerprint beef; `duly dead groups` shows them\n",
         3,
     )
     assert duly("dead", "list", "--state", "ready").code == 2

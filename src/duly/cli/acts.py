@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from duly.app import App
 from duly.client.operate import Act as Done
@@ -20,11 +21,12 @@ from duly.core.errors import UsageError
 from duly.core.filters import Filter
 from duly.core.job import JobId
 from duly.core.lifecycle import State
+from duly.core.operating import successor_of
 
 from .errors import Conflict
 from .follow import follow_job, follow_many, follow_operation
 from .options import Act, Rate
-from .output import Json, age, count, counted, plain
+from .output import Json, age, count, counted, plain, rate
 from .session import Session
 
 Verb = Literal["cancel", "redrive", "purge"]
@@ -57,9 +59,10 @@ def perform(session: Session, app: App, wish: Bulk, act: Act) -> None:
     jobs = _meant(wish)
     if wish.ids:
         _must_exist(app, wish)
-    matched = _call(app, wish, jobs, "", dry_run=True).matched
+    foreseen = _call(app, wish, jobs, "", dry_run=True)
+    matched = foreseen.matched
     if act.dry_run:
-        _say_dry(session, wish, matched)
+        _say_dry(session, app, wish, foreseen)
         return
     if matched == 0:
         session.out.answer(plain(Done(wish.verb, 0)), lambda: ["no job fits; nothing was done"])
@@ -68,7 +71,7 @@ def perform(session: Session, app: App, wish: Bulk, act: Act) -> None:
         raise UsageError(f"{counted(matched, 'job')}: say why with --reason TEXT; it is kept with the act")
     if matched > BULK_ACT and wish.rate is None and not wish.ids:
         raise UsageError(
-            f"{counted(matched, 'job')}: say how fast with --rate, such as 20/s; --rate max means at once"
+            f"{counted(matched, 'job')}: say how fast with --rate{_pace(app, wish)}; --rate max means at once"
         )
     if matched > 1:
         confirm(act, f"{counted(matched, 'job')} {_WORDS[wish.verb][1]}. Go on?")
@@ -114,10 +117,37 @@ def _call(app: App, wish: Bulk, jobs: Filter | Sequence[int], reason: str, *, dr
     return verbs[wish.verb]()
 
 
-def _say_dry(session: Session, wish: Bulk, matched: int) -> None:
-    document: Json = {"verb": wish.verb, "matched": matched, "dry_run": True}
-    line = f"{counted(matched, 'job')} {_WORDS[wish.verb][1]}; nothing was done"
-    session.out.answer(document, lambda: [line])
+def _pace(app: App, wish: Bulk) -> str:
+    """What --rate may be measured by: how fast the queue ends jobs now."""
+    queue = wish.filter.queue
+    if queue is None and wish.filter.fingerprint is not None:
+        queues = {group.queue for group in app.inspect.dead_groups(replace(wish.filter, where=None))}
+        queue = queues.pop() if len(queues) == 1 else None
+    found = (
+        None
+        if queue is None
+        else next((one for one in app.inspect.queues() if one.counts.queue == queue), None)
+    )
+    if found is None or not found.counts.out_per_s:
+        return ", such as 20/s"
+    return f" ({queue} finishes {rate(found.counts.out_per_s)}/s now)"
+
+
+def _say_dry(session: Session, app: App, wish: Bulk, foreseen: Done) -> None:
+    matched, outlook = foreseen.matched, foreseen.outlook
+    document: dict[str, Json] = {"verb": wish.verb, "matched": matched, "dry_run": True}
+    lines = [f"{counted(matched, 'job')} {_WORDS[wish.verb][1]}; nothing was done"]
+    if outlook is not None:
+        document |= {"oldest": plain(outlook.oldest), "twins": outlook.twins, "of": outlook.count}
+        if outlook.oldest is not None:
+            since = age(app.client.call(app.store.inspection.now) - outlook.oldest)
+            lines.append(f"the oldest is dead for {since}")
+        if outlook.twins:
+            has = "has" if outlook.twins == 1 else "have"
+            lines.append(
+                f"{count(outlook.twins)} of them {has} a live twin by unique key and would stay dead while it lives"
+            )
+    session.out.answer(document, lambda: lines)
 
 
 def _say_done(session: Session, app: App, wish: Bulk, done: Done) -> None:
@@ -126,10 +156,12 @@ def _say_done(session: Session, app: App, wish: Bulk, done: Done) -> None:
         about = ""
         if wish.rate is not None and wish.rate.per_second is not None:
             about = f", about {age(timedelta(seconds=done.matched / wish.rate.per_second))}"
+        level = done.operation.priority
+        behind = "" if level is None else f", at priority {level}"
         session.out.answer(
             plain(done),
             lambda: [
-                f"operation {number} started: {counted(done.matched, 'job')}{about}. The workers carry it out.",
+                f"operation {number} started: {counted(done.matched, 'job')}{about}{behind}. The workers carry it out.",
                 f"duly operations show {number} · pause {number} · cancel {number}",
             ],
         )
@@ -158,6 +190,8 @@ def _unmoved(app: App, wish: Bulk, done: Done) -> str:
     needed = _WORDS[wish.verb][2]
     if len(wish.ids) == 1:
         job = app.inspect.job(wish.ids[0]).job
+        if wish.verb == "redrive" and (successor := successor_of(job.note)) is not None:
+            return f"job {job.id} was edited: it runs again as job {successor}"
         if wish.verb == "redrive" and job.state in _REDRIVEN:
             return f"job {job.id} stays {job.state}: its unique key is another job's by now; cancel that one, or wait"
         return f"job {job.id} is {job.state}; {wish.verb} needs one that {needed}"

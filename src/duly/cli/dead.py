@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 
 import click
 import msgspec
@@ -11,26 +10,16 @@ import msgspec
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.lifecycle import State
-from duly.stores.protocol import DeadGroup
+from duly.core.operating import TriageState
 
 from .acts import Bulk, perform
 from .job import lines as job_lines
 from .jobs import COLUMNS as JOB_COLUMNS
 from .jobs import row as job_row
 from .options import Act, Rate, acting, common, filters, rated
-from .output import Column, Json, Out, count, counted, plain, printable, relative
+from .output import Json, plain
 from .session import session_of
-
-GROUPS = (
-    Column("FINGERPRINT"),
-    Column("COUNT", "right"),
-    Column("FIRST"),
-    Column("LAST"),
-    Column("QUEUE"),
-    Column("OWNER"),
-    Column("TASK"),
-    Column("ERROR", wide=True),
-)
+from .triage import commands, group_lines, said_lines
 
 
 @click.group()
@@ -41,29 +30,38 @@ def dead() -> None:
     \b
       duly dead groups --since 3h                       what failed, by error
       duly dead show a91f                               one error, with its latest traceback
+      duly dead ack a91f --owner ada                    somebody sees to it
+      duly dead redrive --fingerprint a91f --dry-run    how many, since when
       duly dead redrive --fingerprint a91f --first 1 --follow
       duly dead redrive --fingerprint a91f --rate 20/s --reason INC-311
+      duly dead fixed a91f                              new again as soon as one dies of it
     """
 
 
 @dead.command()
 @common
 @filters
+@click.option("--owner", metavar="NAME", help="Only groups that this one sees to.")
+@click.option(
+    "--mark", type=click.Choice(["new", "acknowledged", "fixed"]), help="Only groups that stand so."
+)
 @click.pass_context
-def groups(context: click.Context, filter: Filter, everything: bool) -> None:
-    """Dead letters by error, the largest group first.
+def groups(
+    context: click.Context, filter: Filter, everything: bool, owner: str | None, mark: TriageState | None
+) -> None:
+    """Dead letters by error, the largest group first, with whose they are and what was said of them.
 
     \b
       duly dead groups --queue mail --since 3h
+      duly dead groups --mark new
     """
     del everything
     session = session_of(context)
     app = session.data()
-    found = app.inspect.dead_groups(filter)
-    owners = {status.counts.queue: status.owner or "" for status in app.inspect.queues()} if found else {}
+    found = app.inspect.dead_groups(filter, state=mark, owner=owner)
     now = app.client.call(app.store.inspection.now)
-    rows: list[Json] = [_with_owner(group, owners) for group in found]
-    session.out.answer(rows, lambda: _group_lines(found, owners, now, session.out), rows)
+    rows: list[Json] = [plain(group) for group in found]
+    session.out.answer(rows, lambda: group_lines(found, now, session.out), rows)
 
 
 @dead.command("list")
@@ -121,21 +119,21 @@ def show(context: click.Context, which: str) -> None:
         else:
             session.out.answer(plain(detail), lambda: job_lines(detail, now, session.out))
             return
-    found = app.inspect.dead_groups(Filter(fingerprint=which))
-    if not found:
-        raise NotFound(f"no dead letter has the fingerprint {which}", kind="fingerprint", name=which)
-    owners = {status.counts.queue: status.owner or "" for status in app.inspect.queues()}
-    latest = app.inspect.jobs(_dead(Filter(fingerprint=which)), limit=1).jobs
-    details = [app.inspect.job(job.id) for job in latest]
+    group = app.inspect.dead_group(which)
+    details = [] if group.latest is None else [app.inspect.job(group.latest.id)]
     document: Json = {
-        "groups": [_with_owner(group, owners) for group in found],
+        "groups": plain(group.groups),
+        "outlook": plain(group.outlook),
         "latest": [plain(detail) for detail in details],
     }
 
     def lines() -> list[str]:
-        text = _group_lines(found, owners, now, session.out)
+        text = group_lines(group.groups, now, session.out)
+        text += said_lines(group.groups, now)
         for detail in details:
             text += ["", *job_lines(detail, now, session.out)]
+        if group.fingerprint and not session.out.quiet:
+            text += ["", *_next_steps(group.fingerprint)]
         return text
 
     session.out.answer(document, lines)
@@ -149,7 +147,9 @@ def show(context: click.Context, which: str) -> None:
 @click.argument("ids", nargs=-1, type=int, metavar="[ID]...")
 @click.option("--first", type=click.IntRange(1, 100), metavar="N", help="Only the oldest N: to try it out.")
 @click.option(
-    "--priority", type=int, help="Lower is more urgent; a large redrive stands at 200, behind today's work."
+    "--priority",
+    type=int,
+    help="Lower is more urgent. A large redrive stands behind today's work: at its jobs' own priority + 100.",
 )
 @click.option("--follow", is_flag=True, help="Watch until it is done; exit 1 when a job ends badly again.")
 @click.pass_context
@@ -203,6 +203,16 @@ def purge(
     perform(session, session.data(), Bulk("purge", ids, filter, everything, rate=rate), act)
 
 
+def _next_steps(fingerprint: str) -> list[str]:
+    return [
+        f"somebody sees to it:  duly dead ack {fingerprint} --owner NAME",
+        f"how many, since when: duly dead redrive --fingerprint {fingerprint} --dry-run",
+        f"try one:              duly dead redrive --fingerprint {fingerprint} --first 1 --follow",
+        f"then the rest:        duly dead redrive --fingerprint {fingerprint} --rate 20/s --reason WHY",
+        f"when it is over:      duly dead fixed {fingerprint}",
+    ]
+
+
 def _dead(filter: Filter) -> Filter:
     if filter.state not in {None, State.dead}:
         raise UsageError(
@@ -211,31 +221,4 @@ def _dead(filter: Filter) -> Filter:
     return msgspec.structs.replace(filter, state=State.dead)
 
 
-def _with_owner(group: DeadGroup, owners: dict[str, str]) -> Json:
-    document = plain(group)
-    if isinstance(document, dict):
-        document["owner"] = owners.get(group.queue) or None
-    return document
-
-
-def _group_lines(found: tuple[DeadGroup, ...], owners: dict[str, str], now: datetime, out: Out) -> list[str]:
-    if not found:
-        return ["no dead letters"]
-    rows = [
-        [
-            group.fingerprint,
-            count(group.count),
-            relative(group.first, now),
-            relative(group.last, now),
-            group.queue,
-            owners.get(group.queue, ""),
-            group.task,
-            printable(group.error),
-        ]
-        for group in found
-    ]
-    text = out.table(GROUPS, rows)
-    if not out.quiet:
-        total = sum(group.count for group in found)
-        text.append(f"{counted(total, 'dead letter')} in {counted(len(found), 'group')}")
-    return text
+commands(dead)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import sys
 import time
 from datetime import timedelta
-from pathlib import Path
 
 import click
 import msgspec
@@ -15,11 +12,11 @@ from duly.app import App
 from duly.client.pressing import press
 from duly.client.registry import nearest
 from duly.core.durations import parse_duration
-from duly.core.errors import NotFound, PayloadError, UsageError
+from duly.core.errors import NotFound
 from duly.core.job import JobId, NewJob
 from duly.core.names import check_name
-from duly.core.payload import Arguments
 
+from .arguments import fitted_arguments, plain_arguments, typed_arguments
 from .follow import follow_job
 from .options import common
 from .output import Json, plain, relative
@@ -58,7 +55,7 @@ def enqueue(
       duly enqueue digest --wait
     """
     session = session_of(context)
-    given = _arguments(arguments, file)
+    given = typed_arguments(arguments, file)
     app, has_code = _app(session)
     # The error says it.
     app.client.tell = lambda _: None
@@ -86,72 +83,11 @@ def enqueue(
     session.out.answer(document, lambda: [line])
 
 
-class _Text(msgspec.Struct, frozen=True):
-    """A VALUE as typed and as JSON: which of them is meant, the parameter's type decides."""
-
-    text: str
-    value: object
-
-
 def _app(session: Session) -> tuple[App, bool]:
     """The user's App if one is configured, else one for the store alone."""
     if session.has_reference():
         return session.app(), True
     return session.data(), False
-
-
-def _arguments(pairs: tuple[str, ...], file: str | None) -> dict[str, object]:
-    if file is not None:
-        if pairs:
-            raise UsageError("KEY=VALUE and --json say two things; give one of them")
-        return _from_file(file)
-    given: dict[str, object] = {}
-    for pair in pairs:
-        key, sign, text = pair.partition("=")
-        if not sign or not key.isidentifier():
-            raise UsageError(f"{pair!r:.60} is no KEY=VALUE; write it like order_id=7")
-        if key in given:
-            raise UsageError(f"{key} is given twice")
-        given[key] = _value(text)
-    return given
-
-
-def _value(text: str) -> object:
-    try:
-        value: object = msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return text
-    return _Text(text, value)
-
-
-def _plain(given: dict[str, object]) -> dict[str, object]:
-    return {key: item.value if isinstance(item, _Text) else item for key, item in given.items()}
-
-
-def _decoded(arguments: Arguments, given: dict[str, object]) -> dict[str, object]:
-    """The values for the function: JSON where its types allow that, else the text as typed."""
-    while True:
-        try:
-            return arguments.decode(msgspec.json.encode(_plain(given)))
-        except PayloadError as error:
-            key = re.split(r"[.\[]", error.path, maxsplit=1)[0]
-            typed = given.get(key)
-            if not isinstance(typed, _Text):
-                raise
-            given = {**given, key: typed.text}
-
-
-def _from_file(file: str) -> dict[str, object]:
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"--json {file}: {error.strerror}") from error
-    try:
-        return msgspec.json.decode(data, type=dict[str, object])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(
-            f'--json {file} must hold a JSON object, such as {{"order_id": 7}}: {error}'
-        ) from error
 
 
 def _by_name(
@@ -172,7 +108,7 @@ def _by_name(
     job = NewJob(
         queue=check_name("queue", queue),
         task=check_name("task", task),
-        args=msgspec.json.encode(_plain(given)),
+        args=msgspec.json.encode(plain_arguments(given)),
         delay=delay,
     )
     _refuse_if_full(app, job)
@@ -195,6 +131,6 @@ def _checked(
     task = app.find_task(name)
     # A misspelt or forgotten argument, in Python's words.
     task.arguments.filled((), given)
-    values = _decoded(task.arguments, given)
+    values = fitted_arguments(task.arguments, given)
     enqueued = task.using(queue=queue, delay=delay).enqueue(**values)
     return enqueued.id, enqueued.run_at

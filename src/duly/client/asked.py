@@ -176,7 +176,7 @@ class Asking:
 
 def _of_task(task: Task[..., Any], asked: Asked, client: Client) -> NewJob:
     arguments = task.arguments
-    _refuse_unfit(task, asked.args)
+    refuse_unfit(task, asked.args)
     try:
         values = arguments.decode(msgspec.json.encode(asked.args))
     except UnicodeEncodeError as error:
@@ -205,7 +205,7 @@ def _of_task(task: Task[..., Any], asked: Asked, client: Client) -> NewJob:
     return new_job(fitted.draft(**values), None, client)
 
 
-def _refuse_unfit(task: Task[..., Any], args: Mapping[str, object]) -> None:
+def refuse_unfit(task: Task[..., Any], args: Mapping[str, object]) -> None:
     """In words for whoever calls from outside: a name that is not there, one that is missing."""
     arguments = task.arguments
     names = arguments.names

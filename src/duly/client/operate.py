@@ -19,21 +19,23 @@ from duly.client.options import aware, urgency, whole_number
 from duly.client.provider import OWN
 from duly.client.selection import Verb
 from duly.client.token_acts import TokenActs
+from duly.client.triage_acts import TriageActs
 from duly.client.twins import blocking, twin
-from duly.core.defaults import BULK_ACT, ENQUEUE_BATCH, PRIORITY
+from duly.core.defaults import BULK_ACT, ENQUEUE_BATCH, MAX_PRIORITY, PRIORITY
 from duly.core.durations import Duration, parse_duration, parse_rate
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.job import Incarnation, JobId, JobRecord
 from duly.core.lifecycle import State
+from duly.core.operating import RedriveOutlook
 from duly.stores.protocol import OperationRecord, Pause
 from duly.telemetry.moves import JobsMoved
 
 Jobs = AnyJob | Iterable[AnyJob] | Filter
 """One job, several, or all that a filter means."""
 
-BULK_REDRIVE_PRIORITY: Final = PRIORITY + 100
-"""A bulk redrive stands behind today's work."""
+BEHIND: Final = 100
+"""A bulk redrive stands behind today's work: at the priority of its own jobs and so much."""
 
 
 class Act(msgspec.Struct, frozen=True):
@@ -49,9 +51,11 @@ class Act(msgspec.Struct, frozen=True):
     operation: OperationRecord | None = None
     """Set when the act was too large to do at once: workers carry it out."""
     dry_run: bool = False
+    outlook: RedriveOutlook | None = None
+    """Of a redrive of dead letters by a filter without `where`, in a dry run and where it became an operation."""
 
 
-class Operate(AlertActs, TokenActs):
+class Operate(AlertActs, TokenActs, TriageActs):
     """`App.operate`. Every verb names its author: DULY_ACTOR, else user@host. Blocks; each has an `a` twin."""
 
     @blocking
@@ -112,8 +116,8 @@ class Operate(AlertActs, TokenActs):
     ) -> Act:
         """dead, cancelled, skipped -> ready with a new budget of attempts; asked twice, a job runs again once.
 
-        More than 100 jobs need a rate and become an operation; it stands behind today's work (priority 200) unless
-        a priority is given. `first` takes only so many, the oldest.
+        More than 100 jobs need a rate and become an operation; it stands behind today's work (their own priority + 100)
+        unless a priority is given. `first` takes only so many, the oldest. One that was edited stays.
         """
         return self._bulk("redrive", jobs, reason, rate, first, priority, dry_run)
 
@@ -267,8 +271,9 @@ class Operate(AlertActs, TokenActs):
     ) -> Act:
         inspection = self._client.store.inspection
         if dry_run:
-            total = selection.count(inspection, verb, jobs)
-            return Act(verb, total if first is None else min(first, total), dry_run=True)
+            outlook = self._outlook(verb, jobs)
+            total = selection.count(inspection, verb, jobs) if outlook is None else outlook.count
+            return Act(verb, total if first is None else min(first, total), dry_run=True, outlook=outlook)
         if first is not None and first > BULK_ACT:
             raise UsageError(
                 f"first={first} is a bulk act; try with at most {BULK_ACT}, then take all with rate='20/s'"
@@ -280,12 +285,18 @@ class Operate(AlertActs, TokenActs):
         total = selection.count(inspection, verb, jobs)
         if rate[0] is None:
             raise UsageError(f"{total:,} jobs: say how fast, as rate='20/s'; rate='max' means at once")
+        outlook = self._outlook(verb, jobs)
         if verb == "redrive" and priority is None:
-            priority = BULK_REDRIVE_PRIORITY
+            own = PRIORITY if outlook is None or outlook.priority is None else outlook.priority
+            priority = min(own + BEHIND, MAX_PRIORITY)
         operation = self._client.store.operator.start_operation(
             verb, jobs, rate[1], priority, total, self.actor(), said
         )
-        return Act(verb, total, operation=operation)
+        return Act(verb, total, operation=operation, outlook=outlook)
+
+    def _outlook(self, verb: Verb, jobs: Filter) -> RedriveOutlook | None:
+        known = verb == "redrive" and jobs.where is None and jobs.state in {None, State.dead}
+        return self._client.store.triage.outlook(jobs) if known else None
 
     def _act(self, verb: Verb, ids: list[JobId], reason: str, priority: int | None) -> Act:
         store, by = self._client.store.operator, self.actor()

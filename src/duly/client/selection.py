@@ -121,5 +121,6 @@ def walk(store: InspectionStore, verb: str, filter: Filter, most: int | None = N
 def count(store: InspectionStore, verb: str, filter: Filter) -> int:
     """How many jobs are meant; by one statement where the store can count them."""
     if filter.where is None and _STATES[verb] == (State.dead,) and filter.state in {None, State.dead}:
-        return sum(group.count for group in store.dead_groups(filter))
+        edited = verb == "redrive"
+        return sum(group.count - edited * group.edited for group in store.dead_groups(filter))
     return sum(1 for _ in walk(store, verb, filter))

@@ -91,7 +91,7 @@ class PostgresTriage:
         with self._transaction() as connection:
             if not self._on(connection, Call("hold_dead", {"id": id}, lambda rows: bool(rows[0][0])))[0]:
                 return None
-            stored = self._on(connection, calls.enqueueing([job], own=False, now=now))[0][0]
+            stored: Stored = self._on(connection, calls.enqueueing([job], own=False, now=now))[0][0]
             if stored.outcome is Outcome.created:
                 said = {
                     "id": id,

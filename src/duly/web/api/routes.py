@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from starlette.routing import BaseRoute
 
-from duly.web.api import dead, jobs, operations, queues, workers
+from duly.web.api import dead, jobs, operations, queues, triage, workers
 from duly.web.operation import Op, routes_of
 from duly.web.site import Site
 
@@ -14,6 +14,7 @@ OPERATIONS: Final[tuple[Op[Any, Any], ...]] = (
     *jobs.OPERATIONS,
     *queues.OPERATIONS,
     *dead.OPERATIONS,
+    *triage.OPERATIONS,
     *operations.OPERATIONS,
     *workers.OPERATIONS,
 )
