@@ -2,13 +2,14 @@
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import httpx2
 import pytest
 
 from tests.web.conftest import Place, new_token
+from tests.web.pages.scene import Night, night
 
 Answer = httpx2.Response
 _MARK = re.compile(r'name="form_mark" value="([0-9a-f]+)"')
@@ -56,3 +57,17 @@ def browser_of(place: Place, *scopes: str) -> Browser:
 @pytest.fixture
 def admin(small: Place) -> Browser:
     return browser_of(small, "admin")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def nights(request: pytest.FixtureRequest) -> Iterator[Night]:
+    """On each kind of store, with what operators look at."""
+    with night(request.getfixturevalue(f"{request.param}_url")) as made:
+        yield made
+
+
+@pytest.fixture
+def one_night(sqlite_url: str) -> Iterator[Night]:
+    """The same on SQLite alone."""
+    with night(sqlite_url) as made:
+        yield made
