@@ -38,15 +38,6 @@ def test_every_block_of_a_page_runs_on_sqlite(page: Path, tmp_path: Path) -> Non
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_block_of_a_page_runs_on_postgresql(page: Path, tmp_path: Path, postgres_url: str) -> None:
-    migrated = subprocess.run(
-        [sys.executable, "-m", "duly.cli.main", "migrate", "--url", postgres_url],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert migrated.returncode == 0, migrated.stdout + migrated.stderr
-
     done = run_page(page, tmp_path, postgres_url)
 
     assert done.returncode == 0, done.stdout + done.stderr

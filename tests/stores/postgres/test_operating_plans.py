@@ -106,6 +106,7 @@ def test_what_is_looked_up_is_found_by_its_key(explained: Explained) -> None:
     database = explained.database
     key = bytes(32)
     answers, audits = PostgresAnswers(database, _never), PostgresAudits(database, _never)
+    triage = PostgresTriage(database, _never, database.transaction)
     (seal,) = audits.seals(limit=1)
     acts: dict[str, Callable[[], object]] = {
         "a token": lambda: PostgresTokens(database).find(key),
@@ -116,8 +117,8 @@ def test_what_is_looked_up_is_found_by_its_key(explained: Explained) -> None:
         "seals": lambda: audits.seals(limit=10),
         "entries under a seal": lambda: audits.sealed(seal),
         "unsealed entries": audits.seal,
-        "marks": PostgresTriage(database).marks,
-        "regressions": PostgresTriage(database).regressions,
+        "marks": triage.marks,
+        "regressions": triage.regressions,
     }
     far = {}
     for name, act in acts.items():
