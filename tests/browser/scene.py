@@ -93,6 +93,7 @@ def _enqueued(app: App) -> Jobs:
     receipts = shop.send_receipt.using(app=app, tags=["checkout"])
     acme, globex = (shop.charge.using(app=app, tenant=name, tags=["card"]) for name in ("acme", "globex"))
     fetch = shop.fetch.using(app=app)
+    app.enqueue_many(shop.pack.draft(order, part) for order in (31, 32) for part in range(4 + order % 31))
     with app.batch("spring sale") as batch:
         batch.add(*(receipts.draft(number, f"buyer-{number}@shop.example") for number in range(20)))
     return Jobs(

@@ -46,7 +46,7 @@ def resize(job: Job, photo: str, go: str) -> str:
     return f"/photos/{photo}"
 
 
-@jobs.task(queue=photos, attempts=5)
+@jobs.task(queue=photos, attempts=50)
 async def fetch(url: str) -> None:
     """Is tried again later, always."""
     raise TimeoutError(f"{url} did not answer within 3 s")
@@ -65,6 +65,10 @@ async def greet(name: str) -> None:
 @jobs.task(queue=reports, attempts=1)
 async def report(day: str) -> None:
     raise Dead(f"no figures for {day}")
+
+
+@jobs.task(queue=reports, ordering_key="order:{order_id}")
+async def pack(order_id: int, part: int) -> None: ...
 
 
 @jobs.task(queue=billing)

@@ -11,6 +11,15 @@ from tests.browser.watched import Watched, look
 
 PAGES: dict[str, Callable[[Scene], str]] = {
     "overview": lambda _: "/ui",
+    "jobs": lambda _: "/ui/jobs",
+    "jobs-dead": lambda _: "/ui/jobs?q=state%3Ddead+queue%3Dbilling",
+    "queue": lambda _: "/ui/queues/mail",
+    "queue-paused": lambda _: "/ui/queues/reports",
+    "job-running": lambda shop: f"/ui/jobs/{shop.jobs.running}",
+    "job-retrying": lambda shop: f"/ui/jobs/{shop.jobs.retrying}",
+    "job-completed": lambda shop: f"/ui/jobs/{shop.jobs.order}",
+    "job-dead": lambda shop: f"/ui/jobs/{shop.jobs.misspelt[0]}",
+    "jobs-redrive-all": lambda _: "/ui/jobs/all/redrive?q=state%3Ddead+queue%3Dbilling",
     "tenants": lambda _: "/ui/tenants",
     "limits": lambda _: "/ui/limits",
     "schedules": lambda _: "/ui/schedules",
