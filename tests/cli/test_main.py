@@ -45,6 +45,7 @@ EVERY = {context.command_path: context for context in contexts()}
 def test_every_command_of_this_half_is_there() -> None:
     assert list(COMMANDS) == [
         "demo",
+        "dev",
         "worker",
         "serve",
         "token",
@@ -70,7 +71,9 @@ def test_every_command_of_this_half_is_there() -> None:
         "workers",
         "schedules",
         "alerts",
+        "audit",
         "plan",
+        "drill",
         "bench",
     ]
     assert {path for path in EVERY if path.count(" ") == 2} == {
@@ -78,8 +81,10 @@ def test_every_command_of_this_half_is_there() -> None:
         *(f"duly operations {verb}" for verb in ("list", "show", "pause", "resume", "cancel")),
         *(f"duly schedules {verb}" for verb in ("list", "run", "pause", "resume", "remove")),
         *(f"duly overrides {verb}" for verb in ("list", "lift")),
+        *(f"duly audit {verb}" for verb in ("list", "verify")),
+        *(f"duly drill {verb}" for verb in ("kill", "duplicate", "reorder", "load")),
         *(f"duly alerts {verb}" for verb in ("list", "history", "test", "silence", "unsilence")),
-        *(f"duly token {verb}" for verb in ("create", "list", "revoke")),
+        *(f"duly token {verb}" for verb in ("create", "login", "list", "revoke")),
         *(f"duly tenants {verb}" for verb in ("list", "show")),
         *(f"duly workers {verb}" for verb in ("list", "show", "drain")),
     }

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.group()
+@common
 def drill() -> None:
     """Let the workers of your handlers die and jobs come twice, and see whether what you promise still holds.
 

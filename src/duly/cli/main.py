@@ -19,6 +19,7 @@ from .options import common
 
 COMMANDS: Final = {
     "demo": "demo",
+    "dev": "dev",
     "worker": "worker",
     "serve": "serve",
     "token": "token",
