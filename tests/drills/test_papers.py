@@ -22,9 +22,13 @@ from tests.drills import shop
 @pytest.fixture
 def heard() -> Iterator[list[Mark]]:
     marks: list[Mark] = []
-    effects.hear(marks.append)
+
+    def ear(mark: Mark) -> None:
+        marks.append(mark)
+
+    effects.hear(ear)
     yield marks
-    effects.forget(marks.append)
+    effects.forget(ear)
 
 
 def names(marks: list[Mark]) -> dict[tuple[str, str], int]:
@@ -90,7 +94,7 @@ def test_shuffled_jobs_of_one_key_keep_their_order() -> None:
 
 def test_an_order_is_carried_out_once(tmp_path: Path) -> None:
     papers, point = Papers(tmp_path), Point("claimed")
-    papers.lay_out(Plan("m:n", (), (), "sqlite:///x", "duly", False, True, 0.0, 1, 0, False))
+    papers.lay_out(Plan("m:n", (), (), "sqlite:///x", "duly", False, True, 0.0, 1, 0))
     papers.order("drill-1", Order(point))
 
     assert papers.order_of("drill-1") == Order(point)

@@ -49,6 +49,7 @@ SETTINGS: Final = {
 BY: Final = "a drill"
 _CORRELATION: Final = "drill-"
 _LOOK: Final = 0.05
+_LOOKS: Final = 2
 _START: Final = 60.0
 _STOP: Final = 20.0
 _MOST_PUSHES: Final = 50
@@ -81,12 +82,11 @@ class Ground:
         twice: float = 0.0,
         processes: int = 1,
         seed: int = 0,
-        one_by_one: bool = False,
     ) -> None:
         self.drill = drill
         self._url = url
         self._yes_really = yes_really
-        self._wanted = (trace, twice, processes, seed, one_by_one)
+        self._wanted = (trace, twice, processes, seed)
         self._stack = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
         self._number = self._since = 0
@@ -222,13 +222,18 @@ class Ground:
     def until_idle(self, patience: float, look: Callable[[], None] = lambda: None) -> list[JobRecord]:
         """Wait until nothing is ready, running or about to be tried again; what is left when time is up."""
         end = time.monotonic() + patience
+        idle = 0
         while True:
             self.tend()
             look()
             live = self._live()
-            if not live or time.monotonic() > end:
-                return live
-            self._push(live)
+            # A job may pass from one state to the next between two reads; not twice in a row.
+            idle = idle + 1 if live == [] else 0
+            if idle == _LOOKS:
+                return []
+            if time.monotonic() > end:
+                return self._left()
+            self._push(live or [])
             self.never.wait(_LOOK)
 
     def records(self, state: State) -> list[JobRecord]:
@@ -254,11 +259,19 @@ class Ground:
             return []
         return sorted(found, key=lambda record: record.id)
 
-    def _live(self) -> list[JobRecord]:
-        found: list[JobRecord] = []
-        for state in (State.running, State.ready, State.blocked, State.scheduled):
-            found += [one for one in self._records(Filter(state=state)) if self.is_live(one)]
-        return found
+    def _live(self) -> list[JobRecord] | None:
+        """Jobs that are due again soon; None while some are ready or run, as one look at all states tells."""
+        try:
+            counts = self.store.inspection.counts()
+        except Transient:
+            return None
+        if any(one.ready or one.running or one.blocked for one in counts):
+            return None
+        return [one for one in self._records(Filter(state=State.scheduled)) if self.is_live(one)]
+
+    def _left(self) -> list[JobRecord]:
+        states = (State.running, State.ready, State.blocked, State.scheduled)
+        return [one for state in states for one in self._records(Filter(state=state)) if self.is_live(one)]
 
     def _push(self, records: Sequence[JobRecord]) -> None:
         waiting = [
@@ -339,6 +352,11 @@ class _Pause:
 
 def correlation_of(n: int) -> str:
     return f"{_CORRELATION}{n}"
+
+
+def number_of(job: NewJob) -> int:
+    """Which of the drill's jobs it is."""
+    return int((job.correlation_id or "").removeprefix(_CORRELATION))
 
 
 def tasks_of(drafts: Sequence[Draft[object]]) -> str:

@@ -49,8 +49,6 @@ class Plan(Struct, frozen=True):
     """This share of jobs is delivered twice."""
     processes: int
     seed: int
-    one_by_one: bool
-    """One slot of each kind."""
 
 
 class Point(Struct, frozen=True, tag="point"):

@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from duly.client.effects import Mark
-from duly.core.job import NewJob
+from duly.core.job import JobRecord, NewJob
 from duly.drills.drill import Drill
 from duly.drills.duplicate import judge
-from duly.drills.ground import Ground, tasks_of
+from duly.drills.ground import Ground, number_of, tasks_of
 from duly.drills.plan import Told
 from duly.drills.report import Report
 
@@ -23,26 +23,27 @@ def reorder(
     began = time.monotonic()
     report = Report("reorder", tasks_of([drill.draft(1)]))
     marks: list[Mark] = []
-    with Ground(drill, url, yes_really=yes_really, one_by_one=True) as ground:
+    with Ground(drill, url, yes_really=yes_really, seed=seed) as ground:
         report.facts["store"] = ground.where
+        ground.start()
 
         def look() -> None:
             marks.extend(entry.mark for entry in ground.papers.news() if isinstance(entry, Told))
 
         dice = random.Random(seed)
         for at in range(orders):
-            if at:
-                ground.put_back()
+            ground.put_back()
             made = [ground.job(ground.next_number()) for _ in range(jobs)]
             if at == 1:
                 made = in_order(made, list(reversed(range(jobs))))
             elif at > 1:
                 made = in_order(made, dice.sample(range(jobs), jobs))
-            # Nothing runs before all are there.
-            ground.enqueue(made)
-            if at == 0:
-                ground.start()
-            left = ground.until_idle(patience, look)
+            left: list[JobRecord] = []
+            for job in made:
+                # Workers take the next one while one runs; only one at a time has an order at all.
+                ground.enqueue([job])
+                records = ground.until_over(number_of(job), patience, look)
+                left += [one for one in records if ground.is_live(one)]
             look()
             why = "the jobs ran " + ("in their order" if at == 0 else "backwards" if at == 1 else "shuffled")
             judge(report, ground, marks, left, why)

@@ -29,8 +29,7 @@ def main() -> int:
         store = open_store(url, schema=schema, pool=pool, notify=notify, durable=plan.durable)
         return cast(Store, BeatenStore(store, papers))
 
-    slots = 1 if plan.one_by_one else None
-    options = WorkerOptions(processes=plan.processes, concurrency=slots, threads=slots, isolated=slots)
+    options = WorkerOptions(processes=plan.processes)
     try:
         # Whoever dies so often would else be replaced later and later.
         return run(APP, options, opener=opener, restarts=Restarts(0.0))
