@@ -140,7 +140,7 @@ def _rest(
         last = job.started_at
     if job.state is State.running:
         asked = "asked to stop; " if job.cancel_wished else ""
-        until = "" if job.deadline is None else f"taken back in {age(job.deadline - now)} if it is silent"
+        until = "" if job.deadline is None else _deadline(job.deadline - now)
         yield Moment("run", f"running for {age(now - last)}", None, f"{asked}{until}")
     elif job.state is State.scheduled:
         yield Moment("wait", "due", job.run_at, "" if not told else f"{waited} since {age(now - last)}")
@@ -148,9 +148,8 @@ def _rest(
         ended_with_run = any(attempt.ended_at == job.finished_at for attempt in attempts)
         took = "" if told or job.started_at is None or job.finished_at is None else _took(job)
         if not ended_with_run or job.state is State.dead:
-            yield Moment(
-                _FINALS.get(job.state, "note"), f"{job.state}{took}", job.finished_at, job.reason or ""
-            )
+            why = "" if ended_with_run else job.reason or ""
+            yield Moment(_FINALS.get(job.state, "note"), f"{job.state}{took}", job.finished_at, why)
     else:
         yield Moment(
             "wait",
@@ -158,6 +157,12 @@ def _rest(
             None,
             about(job) if job.state is State.blocked else "",
         )
+
+
+def _deadline(left: timedelta) -> str:
+    if left > timedelta(0):
+        return f"taken back in {age(left)} if its worker is silent"
+    return f"silent for {age(-left)} beyond its deadline: the next worker that looks takes it back"
 
 
 def _took(job: JobRecord) -> str:

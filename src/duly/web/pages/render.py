@@ -157,6 +157,7 @@ def templates() -> Environment:
     environment.filters.update(
         shown=text.shown,
         block=text.block,
+        prose=text.prose,
         plain=text.plain,
         number=text.number,
         rate=text.rate,

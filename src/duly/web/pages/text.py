@@ -29,6 +29,19 @@ def block(value: object, most: int = 20_000) -> Markup:
     return _isolated(str(value)[: most + 1].replace("\r\n", "\n"), most)
 
 
+def prose(value: object, most: int = 600) -> Markup:
+    """A sentence of duly's own, which may hold names of others: what stands between backticks is code."""
+    parts = str(value)[:most].split("`")
+    if len(parts) % 2 == 0:
+        return shown(value, most)
+    told = [
+        Markup("<code>{}</code>").format(shown(part, most)) if index % 2 else shown(part, most)
+        for index, part in enumerate(parts)
+        if part
+    ]
+    return Markup("<bdi>{}</bdi>").format(Markup().join(told))
+
+
 def plain(value: object, most: int = LINE) -> str:
     """Such text where no markup may stand, as in a title: controls are written out."""
     text = _one_line(str(value)[: most + 1])
