@@ -70,6 +70,7 @@ def jobs(
         "jobs": [plain(job) for job in chosen],
         "next": page.next,
         "searched_back_to": plain(page.searched_back_to),
+        "encrypted": page.encrypted,
     }
     now = app.client.call(app.store.inspection.now)
     session.out.answer(
@@ -87,6 +88,9 @@ def _lines(chosen: list[JobRecord], page: JobPage, now: datetime, out: Out) -> l
         text.append(f"searched back to {clock(page.searched_back_to, now)}; older: add --before {page.next}")
     elif page.next is not None:
         text.append(f"{count(len(chosen))} shown; older: add --before {page.next}")
+    if page.encrypted:
+        are = "job is" if page.encrypted == 1 else "jobs are"
+        text.append(f"{count(page.encrypted)} {are} encrypted: --where cannot see their arguments")
     return text
 
 

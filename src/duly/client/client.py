@@ -23,6 +23,7 @@ from duly.client.blocking import be_strict, refuse_blocking
 from duly.client.budget import BudgetGate
 from duly.client.pressing import Pressing
 from duly.client.registry import Registry
+from duly.client.sealing import Sealing
 from duly.client.settings import Settings, resolve, without_password
 from duly.client.signing import Signing
 from duly.core.backoff import Backoff
@@ -70,6 +71,7 @@ class Client:
         """Whether workers of this App work on this client's store; not so for one that `beside` made."""
         self.blobs = BlobFolder(lambda: self.settings.blobs, self._home_of_blobs)
         self.signing = Signing(self)
+        self.sealing = Sealing(self)
         self.backoff = backoff
         self.clock = clock
         self.provider: Callable[[], Any] | None = None

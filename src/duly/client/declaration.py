@@ -48,5 +48,7 @@ class Declaration:
     uses: tuple[Resource, ...] = ()
     audit: bool = False
     """Each of its jobs stands in the audit: who enqueued it, and how it ended."""
+    encrypt: bool | None = None
+    """Whether payloads of its jobs are encrypted; None: as their queue says."""
     guards: list[Guard] = field(default_factory=list, compare=False)
     """In the order in which they are asked; grows while modules are imported."""

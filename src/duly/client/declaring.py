@@ -69,6 +69,7 @@ class Declaring:
         serialise: bool = False,
         dead_breaker: DeadBreaker | None = None,
         alert: Alert | str | Iterable[str] | None = None,
+        encrypt: bool | None = None,
     ) -> Queue:
         """Declare a queue; `default` exists undeclared.
 
@@ -99,6 +100,7 @@ class Declaring:
             serialise: let concurrent enqueues of one ordering key wait for each other, so that they have an order, too.
             dead_breaker: when it stops itself, because too many of its jobs die: `DeadBreaker()`.
             alert: who is told of it, as the name of a sink, or an `Alert` with what else differs from the defaults.
+            encrypt: store arguments, steps and results of its jobs encrypted, with DULY_KEYS.
 
         """
         self._refuse_elsewhere()
@@ -125,6 +127,7 @@ class Declaring:
             bound=read_bound(max_depth, max_age, when_full),
             importance=read_importance(importance),
             alert=None if alert is None else read_alert(alert),
+            encrypt=None if encrypt is None else switched(encrypt, "encrypt"),
         ).checked()
         self.client.registry.add_queue(queue)
         return queue
@@ -173,6 +176,7 @@ class Declaring:
         uses: Iterable[Resource] = (),
         expires: Duration | None = None,
         audit: bool = False,
+        encrypt: bool | None = None,
     ) -> TaskDecorator: ...
     def task(
         self,
@@ -197,6 +201,7 @@ class Declaring:
         uses: Iterable[Resource] = (),
         expires: Duration | None = None,
         audit: bool = False,
+        encrypt: bool | None = None,
     ) -> Any:
         """Register a function as a task, as `@jobs.task` or `@jobs.task(queue=…)`; it stays callable.
 
@@ -222,6 +227,7 @@ class Declaring:
             uses: resources that each of its jobs takes before it starts, all or none.
             expires: counted from the due time: not started by then, a job is skipped.
             audit: write into the audit who enqueued each of its jobs, in the same transaction, and how it ended.
+            encrypt: store arguments, steps and results of its jobs encrypted, with DULY_KEYS; else as its queue says.
 
         """
         self._refuse_elsewhere()
@@ -245,6 +251,7 @@ class Declaring:
             uses=read_uses(uses),
             expires=None if expires is None else parse_duration(expires, "expires", positive=True),
             audit=switched(audit, "audit"),
+            encrypt=None if encrypt is None else switched(encrypt, "encrypt"),
         )
         return declare if fn is None else declare(fn)
 

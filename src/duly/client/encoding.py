@@ -116,6 +116,20 @@ def _encoded(
     *,
     marks: bool,
 ) -> NewJob:
+    job = _in_clear(draft, client, references, correlation_id, holder, marks=marks)
+    # Last: keys and bounds are of what it says.
+    return client.sealing.seal_job(job) if client.sealing.wants(draft.declaration.encrypt, job.queue) else job
+
+
+def _in_clear(
+    draft: Draft[Any],
+    client: Client,
+    references: list[str] | None,
+    correlation_id: str | None,
+    holder: Token | None,
+    *,
+    marks: bool,
+) -> NewJob:
     declaration, options = draft.declaration, draft.options
     arguments = declaration.handler.arguments
     queue = options.queue or declaration.queue

@@ -182,7 +182,7 @@ class Enqueued(Generic[T_co]):
                 kind="result",
                 name=str(self.id),
             )
-        return self._handler.decode_result(record.result)
+        return self._handler.decode_result(self._client.sealing.open_result(self.id, record.result))
 
 
 class _Wait:

@@ -34,6 +34,7 @@ from duly.client.worker_reads import WorkerReads
 from duly.core.bounds import Pressure, pressure_text
 from duly.core.control import queue_limit
 from duly.core.defaults import QUEUE
+from duly.core.envelope import is_sealed
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.job import AttemptRecord, JobId, JobRecord
@@ -118,6 +119,8 @@ class JobPage(msgspec.Struct, frozen=True):
     """Pass as `before` to go on; None: nothing is left."""
     searched_back_to: datetime | None = None
     """Set when the time for one look was over: older jobs may match, too."""
+    encrypted: int = 0
+    """Jobs that were left out because their arguments are encrypted, which no filter by an argument can see."""
 
 
 class Inspect(AlertReads, TraceReads, RunReads, TokenReads, TriageReads, AuditReads, WorkerReads):
@@ -200,22 +203,25 @@ class Inspect(AlertReads, TraceReads, RunReads, TokenReads, TriageReads, AuditRe
         found: list[JobRecord] = []
         oldest: JobRecord | None = None
         cursor = before
+        sealed = 0
         while True:
             page = store.page(
                 filter, before=cursor, limit=most if filter.where is None else max(most, SEARCHED_AT_ONCE)
             )
             for job in page.jobs:
                 oldest = job
+                sealed += filter.where is not None and is_sealed(job.args)
                 if filter.where is None or filter.matches(job):
                     found.append(shown(job))
                     if len(found) == most:
                         more = page.next is not None or job is not page.jobs[-1]
-                        return JobPage(tuple(found), job.id if more else None)
+                        return JobPage(tuple(found), job.id if more else None, encrypted=sealed)
             cursor = page.next
             if cursor is None:
-                return JobPage(tuple(found), None)
+                return JobPage(tuple(found), None, encrypted=sealed)
             if time.monotonic() >= until:
-                return JobPage(tuple(found), cursor, None if oldest is None else oldest.enqueued_at)
+                at = None if oldest is None else oldest.enqueued_at
+                return JobPage(tuple(found), cursor, at, sealed)
 
     @blocking
     def workers(self) -> tuple[WorkerRecord, ...]:

@@ -22,9 +22,10 @@ from duly.client.client import Client
 from duly.core import decide
 from duly.core.classify import Verdict
 from duly.core.defaults import MAX_INTERRUPTS
-from duly.core.endings import Retry
+from duly.core.endings import Retry, Snooze
+from duly.core.envelope import KeyNotHeld, NotOpened
 from duly.core.errors import UsageError
-from duly.core.fingerprint import ErrorRecord
+from duly.core.fingerprint import ErrorRecord, describe
 from duly.core.job import (
     ClaimedJob,
     ClaimRequest,
@@ -200,11 +201,42 @@ class Outside:
             return decide.Policy(self._client.settings.attempts, self._client.backoff, MAX_INTERRUPTS)
         return decide.Policy(task.attempts, task.backoff, MAX_INTERRUPTS)
 
+    def stored_result(self, job: ClaimedJob, result: bytes | None) -> bytes | None:
+        """Encrypted where the job's task or queue is."""
+        task, sealing = self._client.registry.find(job.task), self._client.sealing
+        wanted = task.encrypted(job.queue) if task is not None else sealing.wants(None, job.queue)
+        return sealing.seal_result(job.id, result) if wanted and result is not None else result
+
+    def _readable(self, incarnation: Incarnation, claimed: Sequence[ClaimedJob]) -> list[ClaimedJob]:
+        """Those whose arguments can be handed out, in clear; the others go back unspent, as in a worker of ours."""
+        found: list[ClaimedJob] = []
+        ends: list[Ended] = []
+        for job in claimed:
+            try:
+                opened = self._client.sealing.open_arguments(
+                    job.queue, job.task, job.tenant, job.args or b"{}"
+                )
+            except KeyNotHeld as error:
+                ending = Snooze("1m", f"this job cannot be read here: {error}")
+                ends.append(
+                    decide.raised(
+                        job, ending, self.policy(job), random.random(), describe(ending), timedelta(0)
+                    )
+                )
+            except NotOpened as error:
+                ends.append(decide.undecodable(job, describe(error)))
+            else:
+                found.append(job if opened is job.args else replace(job, args=opened))
+        if ends:
+            self._client.store.jobs.exchange(incarnation, ends, None)
+        return found
+
     def _reserved(self, incarnation: Incarnation, claimed: Sequence[ClaimedJob]) -> list[Reserved]:
         store = self._client.store
         large = [job.id for job in claimed if job.args is None]
         arguments = store.jobs.arguments(large) if large else {}
         whole = [job if job.args is not None else replace(job, args=arguments.get(job.id)) for job in claimed]
+        whole = self._readable(incarnation, whole)
         records = store.inspection.lookup([job.id for job in whole])
         return [
             Reserved(
@@ -235,7 +267,11 @@ class Outside:
 
 def completed(result: bytes | None) -> Ending:
     """running -> completed."""
-    return lambda _, job, elapsed: decide.completed(job, result, elapsed)
+
+    def ending(outside: Outside, job: ClaimedJob, elapsed: timedelta) -> Ended:
+        return decide.completed(job, outside.stored_result(job, result), elapsed)
+
+    return ending
 
 
 def failed(error: ErrorRecord, *, permanent: bool, after: timedelta | None) -> Ending:

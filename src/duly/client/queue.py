@@ -57,6 +57,8 @@ class Queue:
     """Lower is more important."""
     alert: Alert | None = None
     """What differs for its alerts."""
+    encrypt: bool | None = None
+    """Whether payloads of its jobs are encrypted; None: as the setting says."""
 
     def checked(self) -> Queue:
         """This, if its parts fit together. UsageError with what to write else."""

@@ -15,6 +15,7 @@ from duly.client.draft import Draft
 from duly.client.encoding import new_job
 from duly.client.provider import OWN, connection_for
 from duly.client.scheduled import Declared
+from duly.client.sealing import alike
 from duly.client.task import Task
 from duly.client.ticks import Source, Tick
 from duly.core.durations import Duration, parse_duration
@@ -189,7 +190,11 @@ class Scheduling:
                 "take another name"
             )
         _refuse_moments(name, draft)
-        job = new_job(draft, None, self.client)
+        equal = alike.set(True)
+        try:
+            job = new_job(draft, None, self.client)
+        finally:
+            alike.reset(equal)
         if job.blobs:
             raise UsageError(
                 f"the draft of schedule {name!r} holds a Blob, which is kept only as long as a job has it; give the "

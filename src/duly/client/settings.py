@@ -47,7 +47,7 @@ from duly.stores.urls import parse_url, shown
 Kind = Literal["flag", "code", "environment", "pyproject.toml", "default"]
 
 PREFIX: Final = "DULY_"
-FROM_FILES: Final = ("url", "secret", "alerts")
+FROM_FILES: Final = ("url", "secret", "keys", "alerts")
 """Settings whose value may stand in a file that DULY_<NAME>_FILE names."""
 
 
@@ -107,6 +107,8 @@ READERS: Final[dict[str, Reader]] = {
     "log_level": Reader(choice("debug", "info", "warning", "error"), "info"),
     "actor": Reader(text, None),
     "secret": Reader(secret_list, None),
+    "keys": Reader(secret_list, None),
+    "encrypt": Reader(switch, False),
     "health_token": Reader(secret_list, None),
     "alerts": Reader(url_list, None),
     "alive_url": Reader(url_list, None),
@@ -173,6 +175,10 @@ class Settings:
     actor: str | None
     secret: Hidden | None = None
     """What tickets and sessions are signed with, the first one signing; None: the store's own key."""
+    keys: Hidden | None = None
+    """What payloads are encrypted with, the first one encrypting and every one decrypting; None: they are not."""
+    encrypt: bool = False
+    """Whether all payloads are, but those of tasks and queues that say otherwise."""
     health_token: Hidden | None = None
     """What /metrics of a worker asks for; needed where `--health` listens off loopback."""
     alerts: Hidden | None = None

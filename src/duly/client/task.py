@@ -36,6 +36,7 @@ from duly.client.lock import locks_of
 from duly.client.options import NOTHING, Options, read_options
 from duly.client.queue import Queue
 from duly.client.resource import Resource
+from duly.client.sealing import Sealing
 from duly.client.twins import HasClient
 from duly.core.backoff import Backoff
 from duly.core.classify import Rule
@@ -299,6 +300,15 @@ class Task(Generic[P, T]):
     def audit(self) -> bool:
         """Whether each of its jobs stands in the audit."""
         return self._declaration.audit
+
+    @property
+    def sealing(self) -> Sealing:
+        """The keys of its App."""
+        return self._client.sealing
+
+    def encrypted(self, queue: str | None = None) -> bool:
+        """Whether payloads of its jobs, in its own queue or in another one, are stored encrypted."""
+        return self._client.sealing.wants(self._declaration.encrypt, queue or self.queue)
 
     @property
     def isolation(self) -> Isolation:

@@ -9,6 +9,7 @@ import asyncio
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from duly.client import why_late
 from duly.client.client import Client
 from duly.client.control_reads import key_troubles
 from duly.client.job import Job, local_job
@@ -83,9 +84,10 @@ def of_queue(client: Client, status: QueueStatus) -> Why:
     control = client.store.control
     target = queue_limit(queue)
     known = control.limits([target])
+    now = client.store.inspection.now()
     return why_queue(
         queue,
-        client.store.inspection.now(),
+        now,
         counts=text,
         health=status.health,
         stops=stops(client, target),
@@ -94,6 +96,7 @@ def of_queue(client: Client, status: QueueStatus) -> Why:
         pressed=status.pressed,
         late=status.late,
         keys=[*islice(key_troubles(client, queue), _KEYS)],
+        waits=[*why_late.reasons(client, counts, known, now)],
     )
 
 
@@ -145,7 +148,9 @@ def _asked(client: Client, record: JobRecord) -> tuple[GuardAnswer, ...]:
     if task is None or not task.guards:
         return ()
     try:
-        given = task.arguments.decode(record.args)
+        given = task.arguments.decode(
+            client.sealing.open_arguments(record.queue, record.task, record.tenant, record.args)
+        )
     except Exception as error:
         return (GuardAnswer("arguments", f"they cannot be read: {describe(error).message}"),)
     answers: list[GuardAnswer] = []

@@ -14,6 +14,7 @@ import msgspec
 from duly.client.draft import Draft
 from duly.client.encoding import new_job
 from duly.client.options import Options
+from duly.client.sealing import Sealing
 from duly.client.task import Task
 from duly.core.errors import PayloadError, UsageError
 from duly.core.filters import Filter
@@ -101,25 +102,31 @@ def _arguments(record: JobRecord, tasks: Mapping[str, Task[..., Any]]) -> Mappin
     task = tasks.get(record.task) or next(
         (task for task in tasks.values() if record.task in task.aliases), None
     )
-    plain: Mapping[str, Any] = msgspec.json.decode(record.args)
+    data = record.args if task is None else _in_clear(task.sealing, record)
+    plain: Mapping[str, Any] = msgspec.json.decode(data)
     if task is None:
         return plain
     try:
-        return task.arguments.decode(record.args)
+        return task.arguments.decode(data)
     except PayloadError:
         # What the handler could not take either is still worth showing.
         return plain
 
 
+def _in_clear(sealing: Sealing, record: JobRecord) -> bytes:
+    return sealing.open_arguments(record.queue, record.task, record.tenant, record.args)
+
+
 def _like(waiting: Sequence[WaitingJob], draft: Draft[Any]) -> list[WaitingJob]:
     job = new_job(draft, None)
-    args = msgspec.json.decode(job.args)
+    sealing = draft.client.sealing
+    args = msgspec.json.decode(sealing.open_arguments(job.queue, job.task, job.tenant, job.args))
     names = (draft.declaration.name, *draft.declaration.aliases)
     return [
         one
         for one in waiting
         if one.task in names
-        and msgspec.json.decode(one.record.args) == args
+        and msgspec.json.decode(_in_clear(sealing, one.record)) == args
         and _agrees(one.record, draft.options)
     ]
 

@@ -95,8 +95,8 @@ class Attempt:
 
     __slots__ = (
         "acked_first", "asked_at", "bytes", "called", "card", "chain", "committed", "cursors", "deadline_at", "desk",
-        "ended", "handed_over", "held_at", "job", "left", "phase", "reason", "record", "released", "slot", "started_at",
-        "verdict", "wait_from", "why",
+        "ended", "handed_over", "held_at", "job", "left", "phase", "reason", "record", "released", "seals", "slot",
+        "started_at", "verdict", "wait_from", "why",
     )  # fmt: skip
 
     def __init__(self, job: ClaimedJob, card: Card, desk: Desk, held_at: float) -> None:
@@ -124,6 +124,8 @@ class Attempt:
         self.acked_first = False
         self.released = False
         """The pump no longer counts it against its slots."""
+        self.seals = False
+        """What it stores is encrypted. Written when its arguments are read."""
         self.slot: object = None
         self.bytes = 0
         self.left = _NOTHING
@@ -216,14 +218,14 @@ class Attempt:
             # It is never run again: nobody would read it.
             return
         self._check_live()
-        self._check_kept(name, self.desk.keep_step(self, name, value))
+        self._check_kept(name, self.desk.keep_step(self, name, self._step(name, value)))
 
     async def akeep_step(self, name: str, value: bytes) -> None:
         if self.acked_first:
             return
         self._check_live()
         # Asked to stop, the write tries once and no longer.
-        self._check_kept(name, await self.desk.akeep_step(self, name, value))
+        self._check_kept(name, await self.desk.akeep_step(self, name, self._step(name, value)))
 
     def cursor(self, name: str, position: int) -> None:
         if self.acked_first or self.handed_over:
@@ -231,6 +233,16 @@ class Attempt:
         self._check_live()
         self.cursors[name] = position
         self.desk.note_cursor(self, name, position)
+
+    def encode(self, value: object) -> tuple[bytes | None, str | None]:
+        """A result as it is stored, or a note why it cannot be."""
+        data, note = self.card.encode(value)
+        if self.seals and data is not None:
+            data = self.card.sealing.seal_result(self.job.id, data)
+        return data, note
+
+    def _step(self, name: str, value: bytes) -> bytes:
+        return self.card.sealing.seal_step(self.job.id, name, value) if self.seals else value
 
     def acquire(self, name: str) -> Permit | Refusal:
         if self.acked_first:

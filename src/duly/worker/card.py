@@ -22,8 +22,8 @@ class Card:
     """One task, ready to run."""
 
     __slots__ = (
-        "ack_first", "decode", "encode", "fn", "guards", "is_async", "kind", "name", "permanent", "policy", "queue",
-        "takes_job", "timeout", "transient", "watched",
+        "ack_first", "decode", "encode", "encrypted", "fn", "guards", "is_async", "kind", "name", "permanent", "policy",
+        "queue", "sealing", "takes_job", "timeout", "transient", "watched",
     )  # fmt: skip
 
     def __init__(self, task: Task[..., Any], kind: int | None = None) -> None:
@@ -45,6 +45,9 @@ class Card:
         # Both resolve annotations now, so that a name that cannot be found stops the start and not a job.
         self.decode: Callable[[bytes], dict[str, Any]] = task.arguments.decode
         self.encode: ResultEncoder = task.handler.encode_result
+        self.encrypted = task.encrypted
+        """Whether payloads of its jobs in a queue are stored encrypted."""
+        self.sealing = task.sealing
 
     def time_to_run(self, job: ClaimedJob) -> float:
         return self.timeout if job.timeout is None else job.timeout.total_seconds()

@@ -8,7 +8,7 @@ import signal
 from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from inspect import isasyncgen, isasyncgenfunction, isawaitable, iscoroutine, isgenerator
 from typing import Any, Final
 
@@ -18,7 +18,8 @@ from duly.client.job import Job, current
 from duly.client.steps import StepInTransaction, StepNotKept
 from duly.core import decide
 from duly.core.classify import Verdict, classify
-from duly.core.endings import Ending, unwrap_ending
+from duly.core.endings import Ending, Snooze, unwrap_ending
+from duly.core.envelope import KeyNotHeld, is_sealed
 from duly.core.fingerprint import ErrorRecord, describe
 from duly.core.job import Ended
 from duly.core.secret import masked
@@ -26,6 +27,8 @@ from duly.worker.attempt import ROLLED_BACK, Attempt
 
 Around = Callable[[Job], Any]
 
+_KEY_PAUSE: Final = "1m"
+"""Between two looks whether the key is there."""
 _TRANSIENT: Final = Verdict("transient")
 _PERMANENT: Final = Verdict("permanent")
 _DATA: Final = frozenset({str, int, float, bool, dict, list, tuple})
@@ -36,16 +39,38 @@ _NOT_RUN: Final = (
 
 def handle_of(attempt: Attempt) -> Job:
     """The Job that the handler and its enqueues see."""
-    return Job.claimed(attempt.job, attempt.desk.incarnation, attempt, attempt.card.encode)
+    return Job.claimed(attempt.job, attempt.desk.incarnation, attempt, attempt.encode)
 
 
 def read_arguments(attempt: Attempt) -> dict[str, Any] | Ended:
     """The keyword arguments, or the end of a job whose arguments do not fit."""
-    data = attempt.job.args
     try:
-        return attempt.card.decode(b"{}" if data is None else data)
+        return attempt.card.decode(_opened(attempt))
+    except KeyNotHeld as error:
+        return _left_alone(attempt, str(error))
     except Exception as error:
         return decide.undecodable(attempt.job, describe(error))
+
+
+def _opened(attempt: Attempt) -> bytes:
+    """The arguments in clear; also what earlier runs have left is from here on."""
+    job, card = attempt.job, attempt.card
+    data = b"{}" if job.args is None else job.args
+    sealed = is_sealed(data)
+    attempt.seals = sealed or card.encrypted(job.queue)
+    if sealed:
+        data = card.sealing.open_arguments(job.queue, job.task, job.tenant, data)
+    if attempt.left.finished:
+        attempt.left = card.sealing.open_steps(job.id, attempt.left)
+    return data
+
+
+def _left_alone(attempt: Attempt, why: str) -> Ended:
+    """Another worker, or this one once it was given the key, can run it: nothing is spent."""
+    ending = Snooze(_KEY_PAUSE, f"this job cannot be read here: {why}")
+    return decide.raised(
+        attempt.job, ending, attempt.card.policy, random.random(), describe(ending), timedelta(0)
+    )
 
 
 def call(attempt: Attempt, job: Job, kwargs: dict[str, Any], arounds: Sequence[Around]) -> Any:
@@ -90,7 +115,7 @@ def returned(attempt: Attempt, result: object, now: float) -> Ended:
     if type(result) not in _DATA and (isawaitable(result) or isasyncgen(result) or isgenerator(result)):
         return _not_run(attempt, result, now)
     try:
-        data, note = attempt.card.encode(result)
+        data, note = attempt.encode(result)
     except Exception as error:
         data, note = None, f"result not storable: {describe(error).message}"
     return decide.completed(attempt.job, data, attempt.elapsed(now), note)
