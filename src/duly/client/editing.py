@@ -16,6 +16,7 @@ from duly.client.client import Client
 from duly.client.encoding import new_job
 from duly.client.task import Task
 from duly.core.encoding import encode_value
+from duly.core.envelope import is_sealed
 from duly.core.errors import DulyError, UsageError
 from duly.core.job import NewJob
 
@@ -26,6 +27,10 @@ def edited(client: Client, asked: NewJob, changes: Mapping[str, object]) -> NewJ
     """The job with these arguments in place of its own. UsageError or PayloadError for what the task does not take."""
     if not changes:
         raise UsageError("an edit changes an argument: args={'address': 'ada@example.com'}")
+    sealed = is_sealed(asked.args)
+    if sealed:
+        clear = client.sealing.open_arguments(asked.queue, asked.task, asked.tenant, asked.args)
+        asked = replace(asked, args=clear)
     given = arguments_of(asked)
     task = client.registry.find(asked.task)
     if task is None:
@@ -36,7 +41,8 @@ def edited(client: Client, asked: NewJob, changes: Mapping[str, object]) -> NewJ
         **{name: msgspec.Raw(encode_value(value, bounds, "argument")) for name, value in changes.items()},
     }
     if task is None:
-        return replace(asked, args=encode_value(new, bounds, "argument"))
+        made = replace(asked, args=encode_value(new, bounds, "argument"))
+        return client.sealing.seal_job(made) if sealed else made
     refuse_unfit(task, new)
     return _with_keys(asked, _made(task, new, client), _made_before(task, given, client))
 
