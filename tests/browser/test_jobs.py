@@ -32,7 +32,7 @@ def test_a_filter_is_completed_and_sent_by_keyboard_alone(shop: Scene, admin: Wa
 
     expect(page).to_have_url(re.compile(r"q=state%3Ddead\+queue%3Dbilling"))
     expect(page.get_by_role("row").filter(has_text="charge")).to_have_count(len(shop.jobs.broken))
-    assert admin.wrong == []
+    admin.fine()
 
 
 def test_a_filter_that_means_nothing_says_what_to_write(shop: Scene, admin: Watched) -> None:
@@ -53,7 +53,7 @@ def test_a_job_is_followed_without_a_reload(shop: Scene, admin: Watched) -> None
 
     expect(admin.page.locator(".page-head .state")).to_have_text("completed")
     expect(admin.page.get_by_text('"/photos/lake.jpg"')).to_be_visible()
-    assert admin.wrong == []
+    admin.fine()
 
 
 def test_a_job_is_cancelled_for_a_reason_that_is_kept(shop: Scene, admin: Watched) -> None:
@@ -72,7 +72,7 @@ def test_a_job_is_cancelled_for_a_reason_that_is_kept(shop: Scene, admin: Watche
     assert ("cancel", "the customer called") in [
         (entry.verb, entry.reason) for entry in shop.app.store.audits.page(limit=20)
     ]
-    assert admin.wrong == []
+    admin.fine()
 
 
 def test_those_that_are_ticked_are_acted_on_and_no_other(shop: Scene, admin: Watched) -> None:
@@ -94,7 +94,7 @@ def test_those_that_are_ticked_are_acted_on_and_no_other(shop: Scene, admin: Wat
         State.scheduled,
         State.cancelled,
     ]
-    assert admin.wrong == []
+    admin.fine()
 
 
 def test_keys_are_listed_and_the_theme_is_kept(shop: Scene, admin: Watched) -> None:
@@ -112,4 +112,4 @@ def test_keys_are_listed_and_the_theme_is_kept(shop: Scene, admin: Watched) -> N
     admin.goto("/ui/workers")
 
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    assert admin.wrong == []
+    admin.fine()

@@ -61,7 +61,7 @@ def test_a_link_opens_the_dashboard_once(shop: Scene, stranger: Watched) -> None
     stranger.goto(f"/ui/login?code={code}")
     stranger.page.get_by_role("button", name="Open the dashboard").click()
     expect(stranger.page.get_by_role("alert")).to_contain_text("used before")
-    assert stranger.wrong == []
+    stranger.fine()
 
 
 def test_whoever_is_not_signed_in_is_asked_to_and_led_back(shop: Scene, stranger: Watched) -> None:
@@ -72,4 +72,4 @@ def test_whoever_is_not_signed_in_is_asked_to_and_led_back(shop: Scene, stranger
     stranger.page.get_by_role("button", name="Sign in").click()
 
     expect(stranger.page).to_have_url(f"{shop.url}/ui/workers")
-    assert stranger.wrong == []
+    stranger.fine()

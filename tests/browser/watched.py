@@ -41,7 +41,7 @@ class Watched:
     """A page that notes what goes wrong on it."""
 
     def __init__(self, context: BrowserContext, base: str) -> None:
-        self.base = base
+        self.base = base.rstrip("/")
         self.page: Page = context.new_page()
         self.wrong: list[str] = []
         self._expected: set[int] = set()
@@ -53,6 +53,10 @@ class Watched:
 
     def goto(self, path: str) -> None:
         self.page.goto(self.base + path)
+
+    def fine(self) -> None:
+        """AssertionError with whatever has gone wrong so far."""
+        assert not self.wrong, "\n".join(self.wrong)
 
     def expects(self, *statuses: int) -> None:
         """Answers that this test asks for."""
@@ -101,15 +105,15 @@ def signed_in(chromium: Browser, base: str, token: str) -> StorageState:
         watched.page.get_by_label("Token").fill(token)
         watched.page.get_by_role("button", name="Sign in").click()
         expect(watched.page.get_by_role("navigation")).to_be_visible()
-        assert watched.wrong == []
+        watched.fine()
         return watched.page.context.storage_state()
 
 
 def look(watched: Watched, name: str) -> None:
     """Take the page's picture in both themes and sizes: nothing grave for axe, nothing that scrolls sideways."""
     found = [fault for theme in THEMES for size in SIZES for fault in _faults(watched, name, theme, size)]
-    assert found == []
-    assert watched.wrong == []
+    assert not found, "\n".join(found)
+    watched.fine()
 
 
 def _faults(watched: Watched, name: str, theme: Theme, size: str) -> Iterator[str]:
