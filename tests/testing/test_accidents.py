@@ -4,12 +4,14 @@ import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
 from duly import App, Job, UsageError
+from duly.client.task import Task
 from duly.core.lifecycle import Event, State
-from duly.testing import DulyTest
+from duly.testing import DulyTest, effect
 from tests.testing.shop import Shop
 
 
@@ -250,3 +252,54 @@ def test_a_job_acked_at_its_start_is_run_at_most_once(duly_test: DulyTest, at_st
     duly_test.kill_at_every_step(once.draft(), lambda: worst.append(len(seen)), before=seen.clear)
 
     assert max(worst) == (1 if at_start else 2)
+
+
+@pytest.fixture
+def charging(shop: Shop) -> Task[..., Any]:
+    @shop.jobs.task
+    def charge(order_id: int) -> None:
+        with effect("charge", order_id):
+            shop.seen.append(order_id)
+
+    return charge
+
+
+def test_a_marked_effect_that_comes_twice_fails_the_block_with_its_line(
+    duly_test: DulyTest, charging: Task[..., Any]
+) -> None:
+    with pytest.raises(AssertionError, match=r"effect charge happened twice in charge, line \d+"):  # noqa: SIM117
+        with duly_test.deliver_twice():
+            charging.enqueue(7)
+            duly_test.drain()
+
+
+def test_a_death_after_a_marked_effect_is_told_with_its_line(
+    duly_test: DulyTest, charging: Task[..., Any]
+) -> None:
+    with pytest.raises(
+        AssertionError, match=r"effect charge happened twice in charge, line \d+ .* after a death"
+    ):
+        duly_test.kill_at_every_step(charging.draft(7), invariant=lambda: True)
+
+
+def test_an_effect_that_a_death_prevents_for_good_is_told(duly_test: DulyTest, shop: Shop) -> None:
+    @shop.jobs.task
+    def once(job: Job) -> None:
+        if "sent" in shop.seen:
+            return
+        shop.seen.append("sent")
+        job.step("between", lambda: None)
+        with effect("mail"):
+            pass
+
+    with pytest.raises(AssertionError, match=r"effect mail did not happen in once, line \d+ after a death"):
+        duly_test.kill_at_every_step(once.draft(), invariant=lambda: True, before=shop.seen.clear)
+
+
+def test_repetitions_under_one_idempotency_key_are_no_second_effect(duly_test: DulyTest, shop: Shop) -> None:
+    @shop.jobs.task
+    def charge(job: Job) -> None:
+        with effect("charge", idempotency_key=job.effect_key("charge")):
+            pass
+
+    assert duly_test.kill_at_every_step(charge.draft(), invariant=lambda: True) > 3

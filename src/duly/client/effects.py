@@ -8,7 +8,8 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Literal, Protocol, Self
 
@@ -133,6 +134,40 @@ def happened(marks: Iterable[Mark]) -> dict[tuple[str, str], list[Mark]]:
         if not known:
             times.append(mark)
     return found
+
+
+def by_name(marks: Iterable[Mark]) -> dict[str, list[Mark]]:
+    """The first time of each effect, by its name."""
+    found: dict[str, list[Mark]] = {}
+    for (name, _), times in happened(marks).items():
+        found.setdefault(name, []).append(times[0])
+    return found
+
+
+def too_often(times: Sequence[Mark]) -> str:
+    """What to say of an effect that happened more than once."""
+    first, often = times[0], "twice" if len(times) == 2 else f"{len(times)} times"
+    return f"effect {first.name} happened {often} in {first.function}, line {first.line}"
+
+
+def too_rarely(usual: Mark) -> str:
+    """What to say of an effect that another run of the job had, and this one did not."""
+    return f"effect {usual.name} did not happen in {usual.function}, line {usual.line}"
+
+
+@contextmanager
+def heard() -> Iterator[list[Mark]]:
+    """The marks of this process while the block lasts."""
+    marks: list[Mark] = []
+
+    def ear(mark: Mark) -> None:
+        marks.append(mark)
+
+    hear(ear)
+    try:
+        yield marks
+    finally:
+        forget(ear)
 
 
 def _tell(mark: Mark) -> None:

@@ -9,13 +9,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from duly.client.effects import Mark
+from duly.client.effects import Mark, by_name
 from duly.core.job import JobRecord
 from duly.core.lifecycle import State
 from duly.drills.drill import Broken, Drill
 from duly.drills.ground import Ground, tasks_of
 from duly.drills.plan import Order, Point, Seen, Struck, Told
-from duly.drills.report import Finding, Report, by_name, missing, repeated, shown
+from duly.drills.report import Finding, Report, missing, repeated, shown
 
 _LAST_WORDS: Final = 1.0
 _KINDS: Final = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from duly.client.effects import Mark, happened
+from duly.client.effects import Mark, by_name, happened, too_often, too_rarely
 
 
 class Finding(Struct, frozen=True):
@@ -92,12 +92,11 @@ def repeated(marks: Iterable[Mark], why: str) -> list[Finding]:
     """Effects that happened more than once."""
     return [
         Finding(
-            f"effect {name} happened {_often(len(times))} in {times[0].function}, line {times[0].line}: "
-            f"{key}, {_attempts(times)}{why}",
+            f"{too_often(times)}: {key}, {_attempts(times)}{why}",
             shown(times[0].file),
             times[0].line,
         )
-        for (name, key), times in happened(marks).items()
+        for (_, key), times in happened(marks).items()
         if len(times) > 1
     ]
 
@@ -107,8 +106,7 @@ def missing(marks: Iterable[Mark], usual: Mapping[str, Sequence[Mark]], why: str
     here = by_name(marks)
     return [
         Finding(
-            f"effect {name} did not happen in {whole[0].function}, line {whole[0].line}: {why}, and the job "
-            "ended without it",
+            f"{too_rarely(whole[0])}: {why}, and the job ended without it",
             shown(whole[0].file),
             whole[0].line,
         )
@@ -117,18 +115,6 @@ def missing(marks: Iterable[Mark], usual: Mapping[str, Sequence[Mark]], why: str
     ]
 
 
-def by_name(marks: Iterable[Mark]) -> dict[str, list[Mark]]:
-    """The first time of each effect, by its name."""
-    found: dict[str, list[Mark]] = {}
-    for (name, _), times in happened(marks).items():
-        found.setdefault(name, []).append(times[0])
-    return found
-
-
 def _attempts(times: Sequence[Mark]) -> str:
     numbers = list(dict.fromkeys(str(one.attempt) for one in times))
     return f"in attempts {' and '.join(numbers)}; " if len(numbers) > 1 else ""
-
-
-def _often(times: int) -> str:
-    return "twice" if times == 2 else f"{times} times"

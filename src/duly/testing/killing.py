@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from duly.client.draft import Draft
+from duly.client.effects import Mark, by_name, happened, heard, too_often, too_rarely
 from duly.client.encoding import new_job
 from duly.core.errors import UsageError
 from duly.core.job import JobId, JobRecord
@@ -55,6 +56,7 @@ def deaths(
 ) -> Script[int]:
     """Run the draft's job once undisturbed, then once for each moment at which its process can die."""
     whole = yield from _life(drainer, draft, invariant, before, None)
+    usual = by_name(whole.marks)
     step = 0
     while True:
         step += 1
@@ -66,10 +68,15 @@ def deaths(
                 f"after a death {one.where} (step {step}) the job ended as {one.record.state} instead of "
                 f"{whole.record.state}: {one.record.reason or 'no reason given'}"
             )
+        here = by_name(one.marks)
+        for name, times in usual.items():
+            if len(here.get(name, ())) < len(times):
+                raise AssertionError(f"{too_rarely(times[0])} after a death {one.where} (step {step})")
 
 
 class _Life:
-    def __init__(self, reaper: Reaper, record: JobRecord) -> None:
+    def __init__(self, reaper: Reaper, record: JobRecord, marks: list[Mark]) -> None:
+        self.marks = marks
         self.died = reaper.dead
         self.where = reaper.where
         self.record = record
@@ -86,20 +93,31 @@ def _life(
     id = _enqueue(draft)
     reaper = Reaper(at)
     drainer.tapped.ears.append(reaper)
-    try:
-        yield from drainer.script(None, scheduled=False, raising=at is None)
-    except Killed:
-        _check(invariant, f"right after a death {reaper.where} (step {at})")
-    finally:
-        drainer.tapped.ears.clear()
-    # Whatever the death has left behind, another worker must bring to its end, retries included.
-    yield from drainer.script(None, scheduled=True, raising=False)
+    with heard() as marks:
+        try:
+            yield from drainer.script(None, scheduled=False, raising=at is None)
+        except Killed:
+            _check(invariant, f"right after a death {reaper.where} (step {at})")
+        finally:
+            drainer.tapped.ears.clear()
+        # Whatever the death has left behind, another worker must bring to its end, retries included.
+        yield from drainer.script(None, scheduled=True, raising=False)
+    when = "after a run without any death" if at is None else f"after a death {reaper.where} (step {at})"
     record = drainer.app.store.inspection.lookup([id])[0]
     if record is None or record.state not in FINAL:
         state = "gone" if record is None else record.state
         raise AssertionError(f"after a death {reaper.where} (step {at}) the job never ended: it is {state}")
     _check(invariant, "after a run without any death" if at is None else f"after a death {reaper.where}")
-    return _Life(reaper, record)
+    refuse_repetitions(marks, when)
+    return _Life(reaper, record, marks)
+
+
+def refuse_repetitions(marks: list[Mark], when: str) -> None:
+    """AssertionError when an effect that was marked happened more than once."""
+    for (_, key), times in happened(marks).items():
+        if len(times) > 1:
+            first = times[0]
+            raise AssertionError(f"{too_often(times)} ({first.file}:{first.line}), {key}, {when}")
 
 
 def _enqueue(draft: Draft[object]) -> JobId:

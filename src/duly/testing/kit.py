@@ -15,12 +15,13 @@ from typing import Any, Self
 
 from duly.app import App
 from duly.client.draft import Draft
+from duly.client.effects import heard
 from duly.client.job import current
 from duly.client.task import Task
 from duly.core.errors import UsageError
 from duly.testing.clock import FakeClock
 from duly.testing.draining import Drainer
-from duly.testing.killing import deaths
+from duly.testing.killing import deaths, refuse_repetitions
 from duly.testing.performing import Drained, Ran
 from duly.testing.place import place_of
 from duly.testing.tap import Tapped
@@ -135,12 +136,17 @@ class DulyTest:
 
     @contextmanager
     def deliver_twice(self) -> Iterator[None]:
-        """Deliver each job that completes once more, as when its worker dies before the end is stored."""
+        """Deliver each job that completes once more, as when its worker dies before the end is stored.
+
+        AssertionError at the end of the block when an effect that `effect(…)` marks happened twice.
+        """
         self._drainer.twice = True
         try:
-            yield
+            with heard() as marks:
+                yield
         finally:
             self._drainer.twice = False
+        refuse_repetitions(marks, "as its job was delivered twice")
 
     def kill_at_every_step(
         self,
@@ -152,7 +158,8 @@ class DulyTest:
         """Run a job once for each moment before and after a store call, and let its process die there.
 
         After each death, and again when another worker has brought the job to its end, `invariant` must hold: it
-        returns something true, or None after assertions of its own. The number of moments.
+        returns something true, or None after assertions of its own. An effect that `effect(…)` marks must happen as
+        often as without a death, and once. The number of moments.
 
         Args:
             draft: what to run; each time it is enqueued anew.
