@@ -276,6 +276,18 @@ def keys_with_work_are_told_with_their_head(bench: Bench) -> None:
     assert [record.key for record in bench.store.control.keys(most=1)] == ["a"]
 
 
+def the_keys_of_a_queue_with_the_most_waiting_are_told_first(bench: Bench) -> None:
+    for number in range(1, 7):
+        bench.put_many(number, ordering_key=f"k{number}", queue="mail" if number % 2 else "sync")
+
+    told = [(record.key, record.waiting) for record in bench.store.control.keys(None)]
+    of_mail = [record.key for record in bench.store.control.keys("mail", most=2)]
+
+    assert [key for key, _ in told] == ["k6", "k5", "k4", "k3", "k2", "k1"]
+    assert [waiting - told[-1][1] for _, waiting in told] == [5, 4, 3, 2, 1, 0]
+    assert of_mail == ["k5", "k3"]
+
+
 def a_key_without_work_is_told_no_more(bench: Bench) -> None:
     worker, _ = bench.worker(), three(bench)
     rest(bench, worker)

@@ -17,8 +17,8 @@ from duly.web.pages.packing import FIELD, check_fresh, pack, unpack
 from duly.web.pages.tenant_view import key_row, plan_stands, tenants_view
 
 PATH: Final = "/tenants"
-KEYS: Final = 1_000
-"""Keys that are looked at; the store itself stops at 5,000 keys or 200,000 of their jobs."""
+KEYS: Final = 500
+"""Keys that are looked at; the store itself stops at 60,000 of their jobs."""
 
 
 def routes(desk: Desk) -> list[BaseRoute]:

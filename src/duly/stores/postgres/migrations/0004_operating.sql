@@ -70,15 +70,15 @@ create table {schema}.answer (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 create index answer_expires on {schema}.answer (expires_at);
 
+-- The job with edited arguments that runs in the place of a dead letter, which stays.
+alter table {schema}.dead add column successor bigint;
+
 -- What people say about a group of dead letters; the fingerprint is empty for those without an error.
 create table {schema}.dead_group (
     fingerprint text not null,
     queue text not null,
     task text not null,
     state text not null check (state in ('new', 'acknowledged', 'fixed')),
--- The job with edited arguments that runs in the place of a dead letter, which stays.
-alter table {schema}.dead add column successor bigint;
-
     owner text,
     note text not null,
     by text not null,
@@ -216,6 +216,10 @@ create trigger audit_in after insert on {schema}.job_tag for each row
 -- include: functions/dead_marks_1.sql
 -- include: functions/mark_dead_1.sql
 -- include: functions/regress_dead_1.sql
+-- include: functions/job_parts_1.sql
+-- include: functions/hold_dead_1.sql
+-- include: functions/succeed_dead_1.sql
+-- include: functions/foresee_redrive_1.sql
 -- include: functions/alert_turn_1.sql
 -- include: functions/alerts_1.sql
 -- include: functions/watch_alert_1.sql
@@ -229,14 +233,11 @@ create trigger audit_in after insert on {schema}.job_tag for each row
 -- include: functions/silence_alert_1.sql
 -- include: functions/end_silence_1.sql
 -- include: functions/silences_1.sql
--- include: functions/job_parts_1.sql
--- include: functions/hold_dead_1.sql
--- include: functions/succeed_dead_1.sql
--- include: functions/foresee_redrive_1.sql
 -- include: functions/tally_parts_1.sql
 -- include: functions/fold_tally_1.sql
 -- include: functions/tallies_1.sql
 -- include: functions/tallied_1.sql
+-- include: functions/keys_2.sql
 
 -- A role that may use the schema may work with jobs. Keys and tokens, and what people did, are for those who are told so.
 revoke execute on function {schema}.secrets_1(text) from public;

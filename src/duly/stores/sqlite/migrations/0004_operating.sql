@@ -70,6 +70,9 @@ create table {prefix}_answer (
 
 create index {prefix}_answer_expires on {prefix}_answer (expires_at);
 
+-- The job with edited arguments that runs in the place of a dead letter, which stays.
+alter table {prefix}_dead add column successor integer;
+
 -- What people say about a group of dead letters; the fingerprint is empty for those without an error.
 create table {prefix}_dead_group (
     fingerprint text not null,
@@ -80,9 +83,6 @@ create table {prefix}_dead_group (
     note text not null,
     by text not null,
     at integer not null,
--- The job with edited arguments that runs in the place of a dead letter, which stays.
-alter table {prefix}_dead add column successor integer;
-
     regressed_at integer,
     primary key (fingerprint, queue, task)
 ) strict, without rowid;
