@@ -45,7 +45,8 @@
       if (!fresh.hasAttribute(name) && name !== "open" && name !== "data-drawn") old.removeAttribute(name);
     }
     for (const { name, value } of fresh.attributes) {
-      if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
+      if (name === "open" || (name === "hidden" && old.hasAttribute("data-all"))) continue;
+      if (old.getAttribute(name) !== value) old.setAttribute(name, value);
     }
     if (old.matches("input, textarea, select")) return;
     const keyed = new Map();
@@ -297,7 +298,12 @@
       } else if ((event.key === "Enter" || event.key === "Tab") && chosen >= 0) {
         event.preventDefault();
         take(list.children[chosen]);
-      } else if (event.key === "Escape") close();
+      } else if (event.key === "Escape") {
+        // The list is closed; what was typed stays.
+        event.preventDefault();
+        event.stopPropagation();
+        close();
+      }
     });
   }
 
