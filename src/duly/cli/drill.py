@@ -16,6 +16,7 @@ from .errors import Conflict, Exit
 from .loading import use_working_directory
 from .options import Handler, common, duration
 from .output import plain
+from .progress import progress
 from .session import session_of
 
 if TYPE_CHECKING:
@@ -59,8 +60,12 @@ def _drilled(command: Handler) -> Handler:
 
             session = session_of(context)
             more: dict[str, Any] = {} if patience is None else {"patience": patience}
+            found = _drill(reference, args)
+            shown = session.out.for_people and not session.quiet
             try:
-                report = act(_drill(reference, args), url=session.url, yes_really=yes_really, **more)
+                with progress(context.info_name or "drill", shown=shown) as advance:
+                    found.advance = advance
+                    report = act(found, url=session.url, yes_really=yes_really, **more)
             except InUse as error:
                 raise Conflict(str(error)) from error
             session.out.answer(plain(msgspec.to_builtins(report) | {"held": report.held}), report.lines)

@@ -44,6 +44,8 @@ class Drill:
         self.befores: list[Callable[..., Any]] = []
         self.invariants: list[Callable[..., Any]] = []
         self.outcomes: list[Callable[..., Any]] = []
+        self.advance: Callable[[int, int, str], None] = _silent
+        """Told how far a drill is: (done, of, what is done now)."""
         self.reference = ""
         """Where workers find it; known once it was looked for."""
 
@@ -256,6 +258,10 @@ def _app_of(task: Task[..., Any]) -> App:
             if isinstance(app, App) and task.name in app.tasks and app.tasks[task.name].fn is task.fn:
                 return app
     raise UsageError(f"no module that was imported holds the App of the task {task.name}; write a Drill")
+
+
+def _silent(done: int, of: int, note: str) -> None:
+    """For programs."""
 
 
 def _takes_numbers(fn: Callable[..., Any]) -> bool:

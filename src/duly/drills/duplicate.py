@@ -42,6 +42,7 @@ def duplicate(drill: Drill, url: str | None, jobs: int, patience: float, *, yes_
             # The next one of a key begins when the one before has ended for good: a second delivery later would be
             # an order that duly never makes.
             for n, job in enumerate(made, start=1):
+                drill.advance(n, jobs, "")
                 ground.enqueue([job])
                 left += [one for one in ground.until_over(n, patience, look) if ground.is_live(one)]
         else:

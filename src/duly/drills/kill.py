@@ -89,7 +89,8 @@ def _die(report: Report, ground: Ground, usual: _Life, points: Sequence[Point], 
     deaths: Counter[str] = Counter()
     unmet = 0
     marks = by_name(usual.marks)
-    for point in points:
+    for at, point in enumerate(points):
+        ground.drill.advance(at, len(points), str(point))
         life = _live(ground, Order(point), patience)
         if life.struck is None:
             unmet += 1

@@ -97,6 +97,7 @@ class _Run:
                 ground.enqueue([ground.job(ground.next_number()) for _ in range(min(due, 500))])
                 self._stored += min(due, 500)
             self._befall(now)
+            self._ground.drill.advance(int(now), int(self._wanted.lasting), f"{self._stored:,} jobs")
             self._ground.never.wait(_TICK)
         self._report.facts["rate"] = (
             f"{self._stored / (time.monotonic() - began):,.0f}/s, asked for {self._wanted.rate:g}/s"

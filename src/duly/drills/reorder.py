@@ -39,7 +39,8 @@ def reorder(
             elif at > 1:
                 made = in_order(made, dice.sample(range(jobs), jobs))
             left: list[JobRecord] = []
-            for job in made:
+            for done, job in enumerate(made):
+                drill.advance(at * jobs + done, orders * jobs, "")
                 # Workers take the next one while one runs; only one at a time has an order at all.
                 ground.enqueue([job])
                 records = ground.until_over(number_of(job), patience, look)
