@@ -1,4 +1,4 @@
-"""The photo site as its visitors see it: a picture is sent, the ticket's page follows it, five smaller ones come of it."""
+"""The photo site as its visitors see it: a picture is sent, its ticket followed, and five smaller ones come of it."""
 
 import re
 from pathlib import Path

@@ -22,6 +22,7 @@ from playwright.sync_api import (
     ViewportSize,
     expect,
 )
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.house.tree import ROOT
 
@@ -33,6 +34,7 @@ SIZES: dict[str, ViewportSize] = {
 }
 THEMES: tuple[Theme, Theme] = ("light", "dark")
 GRAVE = {"serious", "critical"}
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 JUDGED = {("light", "desktop"), ("dark", "phone")}
 """What axe looks at: each theme and each size once, since it takes longer than all the rest."""
 
@@ -120,11 +122,13 @@ def _faults(watched: Watched, name: str, theme: Theme, size: str) -> Iterator[st
     page = watched.page
     page.set_viewport_size(SIZES[size])
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    # A drawing follows the new width a moment later.
+    try:
+        page.wait_for_function(f"{WIDER} <= 0", timeout=5_000)
+    except PlaywrightTimeout:
+        yield f"{name}, {theme}, {size}: scrolls sideways by {page.evaluate(WIDER)} px"
     PICTURES.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=PICTURES / f"{name}-{theme}-{size}.png", full_page=True)
-    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    if wide > 0:
-        yield f"{name}, {theme}, {size}: scrolls sideways by {wide} px"
     if (theme, size) not in JUDGED:
         return
     for violation in Axe().run(page).response["violations"]:
