@@ -46,6 +46,7 @@ COMMANDS: Final = {
     "schedules": "schedules",
     "alerts": "alerts",
     "audit": "audit",
+    "keys": "keys",
     "plan": "plan",
     "drill": "drill",
     "bench": "bench",

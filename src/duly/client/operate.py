@@ -15,6 +15,7 @@ from duly.client import schedule_acts, selection
 from duly.client.alert_acts import AlertActs
 from duly.client.authorship import reason_given as _reason
 from duly.client.identity import AnyJob, job_id
+from duly.client.key_acts import KeyActs
 from duly.client.options import aware, urgency, whole_number
 from duly.client.provider import OWN
 from duly.client.selection import Verb
@@ -55,7 +56,7 @@ class Act(msgspec.Struct, frozen=True):
     """Of a redrive of dead letters by a filter without `where`, in a dry run and where it became an operation."""
 
 
-class Operate(AlertActs, TokenActs, TriageActs):
+class Operate(AlertActs, TokenActs, TriageActs, KeyActs):
     """`App.operate`. Every verb names its author: DULY_ACTOR, else user@host. Blocks; each has an `a` twin."""
 
     @blocking

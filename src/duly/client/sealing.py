@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from duly.core.envelope import NONCE_BYTES, KeyNotHeld, Keys, NotOpened, is_sealed, key_of
 from duly.core.errors import UsageError
 from duly.core.job import RESULT_MARK, JobId, NewJob, Steps
+from duly.stores.sealed import Part, SealedRow
 
 if TYPE_CHECKING:
     from duly.client.client import Client
@@ -46,9 +47,13 @@ class Sealing:
             return declared.encrypt
         return self._client.settings.encrypt
 
-    def required(self, what: str) -> Keys:
+    def required(self, what: str | None = None) -> Keys:
         """The keys; UsageError where payloads have to be encrypted and there are none."""
         if self.keys is None:
+            if what is None:
+                raise UsageError(
+                    "no key is set, so that nothing can be encrypted; write DULY_KEYS, or DULY_KEYS_FILE"
+                )
             raise UsageError(
                 f"{what} is encrypted, and no key is set: write DULY_KEYS, or DULY_KEYS_FILE; make a key with "
                 "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
@@ -93,6 +98,17 @@ class Sealing:
             return steps
         opened = {name: self._opened(data, ("step", str(id), name)) for name, data in steps.finished.items()}
         return Steps(opened, steps.cursors)
+
+    def renewed(self, part: Part, row: SealedRow) -> bytes:
+        """A stored payload under the key that encrypts now; KeyNotHeld, NotOpened."""
+        about: tuple[str, ...]
+        if part == "arguments":
+            about = _of_arguments(row.queue, row.task, row.tenant)
+        elif part == "steps":
+            about = ("step", str(row.id), row.name)
+        else:
+            about = ("result", str(row.id))
+        return self.required().seal(self._opened(row.data, about), about, _nonce())
 
     def _opened(self, data: bytes, about: tuple[str, ...]) -> bytes:
         if not is_sealed(data):

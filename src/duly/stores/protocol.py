@@ -51,6 +51,7 @@ from duly.stores.records import (
     Swept,
     WorkerRecord,
 )
+from duly.stores.sealed import SealedStore
 from duly.stores.tallies import TallyStore
 from duly.stores.tokens import TokenStore
 from duly.stores.triage import TriageStore
@@ -367,6 +368,7 @@ class Store(Protocol):
     answers: AnswerStore
     triage: TriageStore
     audits: AuditStore
+    sealed: SealedStore
     alerts: AlertStore
     tallies: TallyStore
 

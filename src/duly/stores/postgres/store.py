@@ -36,6 +36,7 @@ from duly.stores.postgres.operator import PostgresOperator
 from duly.stores.postgres.pressing import PostgresPressing
 from duly.stores.postgres.schedules import PostgresSchedules
 from duly.stores.postgres.schema import PostgresSchema
+from duly.stores.postgres.sealed import PostgresSealed
 from duly.stores.postgres.statements import migrations, statement
 from duly.stores.postgres.tallies import PostgresTallies
 from duly.stores.postgres.tokens import PostgresTokens
@@ -54,6 +55,7 @@ from duly.stores.protocol import (
     OperatorStore,
     ScheduleStore,
     SchemaStore,
+    SealedStore,
     StepStore,
     TallyStore,
     TokenStore,
@@ -98,6 +100,7 @@ class PostgresStore:
         self.answers: AnswerStore = PostgresAnswers(self._database, self._on)
         self.triage: TriageStore = PostgresTriage(self._database, self._on, self.transaction)
         self.audits: AuditStore = PostgresAudits(self._database, self._on)
+        self.sealed: SealedStore = PostgresSealed(self._database)
         self.alerts: AlertStore = PostgresAlerts(self._database)
         self.tallies: TallyStore = PostgresTallies(self._database)
         duties = (self.answers.forget, self.audits.follow, self.audits.seal, self.tallies.fold)

@@ -27,6 +27,7 @@ from duly.stores.protocol import (
     OperatorStore,
     ScheduleStore,
     SchemaStore,
+    SealedStore,
     StepStore,
     TallyStore,
     TokenStore,
@@ -52,6 +53,7 @@ from duly.stores.sqlite.operator import SQLiteOperator, cancel_in
 from duly.stores.sqlite.pressing import SQLitePressing
 from duly.stores.sqlite.schedules import SQLiteSchedules, advance_in
 from duly.stores.sqlite.schema import SQLiteSchema
+from duly.stores.sqlite.sealed import SQLiteSealed
 from duly.stores.sqlite.steps import SQLiteSteps
 from duly.stores.sqlite.tallies import SQLiteTallies
 from duly.stores.sqlite.tokens import SQLiteTokens
@@ -99,6 +101,7 @@ class SQLiteStore:
         self.answers: AnswerStore = SQLiteAnswers(self._database, self._joining)
         self.triage: TriageStore = SQLiteTriage(self._database)
         self.audits: AuditStore = SQLiteAudits(self._database, self._joining)
+        self.sealed: SealedStore = SQLiteSealed(self._database)
         self.alerts: AlertStore = SQLiteAlerts(self._database)
         self.tallies: TallyStore = SQLiteTallies(self._database)
         duties = (self.answers.forget, self.audits.follow, self.audits.seal, self.tallies.fold)

@@ -45,6 +45,7 @@ from . import (
     releasing,
     replacing,
     scheduling,
+    sealing,
     sharing,
     stepping,
     tallying,
@@ -100,6 +101,7 @@ AREAS = (
     triaging,
     editing,
     auditing,
+    sealing,
     alerting,
     tallying,
 )

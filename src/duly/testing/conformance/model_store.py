@@ -31,6 +31,7 @@ from duly.stores.protocol import (
     PressingStore,
     ScheduleStore,
     SchemaStore,
+    SealedStore,
     StepStore,
     Store,
     TallyStore,
@@ -49,6 +50,7 @@ from .model_control import ModelControl
 from .model_operating import ModelAnswers, ModelTokens
 from .model_reading import ReadableModel
 from .model_schedules import ModelSchedules
+from .model_sealed import ModelSealed
 from .model_tallies import ModelTallies
 from .model_triage import ModelTriage
 
@@ -79,6 +81,7 @@ class ModelStore(ReadableModel):
         self.answers: AnswerStore = ModelAnswers(self)
         self.triage: TriageStore = ModelTriage(self)
         self.audits: AuditStore = ModelAudits(self)
+        self.sealed: SealedStore = ModelSealed(self)
         self.alerts: AlertStore = ModelAlerts(self)
         self.tallies: TallyStore = ModelTallies(self)
 

@@ -183,6 +183,9 @@ create trigger audit_in after insert on {schema}.job_tag for each row
 -- include: functions/audit_seals_1.sql
 -- include: functions/audit_entries_1.sql
 -- include: functions/audit_totals_1.sql
+-- include: functions/sealed_1.sql
+-- include: functions/reseal_1.sql
+-- include: functions/sealed_elsewhere_1.sql
 -- include: functions/ask_cancel_3.sql
 -- include: functions/cancel_2.sql
 -- include: functions/cancel_batch_2.sql
@@ -250,6 +253,9 @@ revoke execute on function {schema}.audit_page_1(bigint, text, text, text, times
 revoke execute on function {schema}.audit_seals_1(bigint, bigint, int) from public;
 revoke execute on function {schema}.audit_entries_1(bigint) from public;
 revoke execute on function {schema}.audit_totals_1() from public;
+revoke execute on function {schema}.sealed_1(text, bytea, bigint, text, int) from public;
+revoke execute on function {schema}.reseal_1(text, bigint[], text[], bytea[], bytea[]) from public;
+revoke execute on function {schema}.sealed_elsewhere_1(text) from public;
 
 -- What functions of the previous release call. What stands behind the first space is what it was done to.
 create or replace function {schema}.note_act_1(p_verb text, p_by text, p_reason text, p_jobs bigint, p_now timestamptz)
