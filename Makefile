@@ -13,6 +13,8 @@ SELECT := $(if $(k),-k '$(k)')
 # Each writes one page from the code, and with --check says whether the committed page is up to date.
 GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
+# Files of tests need not outlive the machine, and a commit on a disk takes ten times as long. Not where that is tiny.
+export PYTEST_DEBUG_TEMPROOT := $(shell df -Pk /dev/shm 2>/dev/null | awk 'END { if ($$4 > 4000000) print "/dev/shm" }')
 
 .PHONY: help setup demo demo-site dev test test-browser test-long test-previous check format generate typing docs scenarios mutants \
 	drill drill-short bench bench-beside bench-control bench-flat bench-peers bench-short bench-upload bench-web fuzz load soak soak-short ci ci-long clean
