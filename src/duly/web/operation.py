@@ -131,7 +131,7 @@ def endpoint_of(site: Site, op: Op[Any, Any]) -> Endpoint:
             response = problem_for(error)
         except ClientDisconnect:
             response = Response(status_code=400)
-        response.raw_headers += _HARDENED
+        response.raw_headers += [pair for pair in _HARDENED if pair not in response.raw_headers]
         if headers:
             response.raw_headers += [
                 (name.lower().encode(), value.encode()) for name, value in headers.items()

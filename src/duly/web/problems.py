@@ -58,7 +58,9 @@ def problem(
     if detail is not None:
         body["detail"] = detail
     body.update(more or {})
-    return Response(msgspec.json.encode(_writable(body)), status, dict(headers or {}), MEDIA_TYPE)
+    # Also where no route stands behind the address, and nobody else says so.
+    hardened = {"X-Content-Type-Options": "nosniff", **(headers or {})}
+    return Response(msgspec.json.encode(_writable(body)), status, hardened, MEDIA_TYPE)
 
 
 def problem_for(error: DulyError) -> Response:
