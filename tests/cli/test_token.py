@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from duly import App
+from duly.client.logins import use_code
 from duly.core.bearer import digest_of, is_text
 from duly.core.errors import NotFound, UsageError
 from tests.cli.conftest import run
@@ -102,3 +103,23 @@ def test_the_app_makes_and_revokes_tokens_too(url: str) -> None:
     with pytest.raises(UsageError):
         app.operate.create_token(["read"], name=other.record.name)
     app.close()
+
+
+def test_a_login_is_a_link_that_opens_the_dashboard_once(url: str) -> None:
+    link, said = run(
+        "token", "login", "--scope", "read", "--scope", "dead:mail", "--url", url
+    ).out.splitlines()
+    quiet = run("token", "login", "-q", "--url", url).out.strip()
+    app = App(url)
+    code = link.partition("code=")[2]
+
+    used = [use_code(app.client, code) is not None for _ in range(2)]
+    names = [(one.name[:8], one.scopes) for one in app.inspect.tokens()]
+    app.close()
+
+    assert link.startswith("http://127.0.0.1:8899/ui/login?code=")
+    assert "opens once, within 10 minutes, as ada@ops-" in said
+    assert "who may dead:mail read" in said
+    assert quiet.startswith("http://127.0.0.1:8899/ui/login?code=")
+    assert used == [True, False]
+    assert names == [("ada@ops-", ("admin",)), ("ada@ops-", ("dead:mail", "read"))]
