@@ -446,6 +446,7 @@ __all__ = [
     "QueueCount",
     "ScheduleStore",
     "SchemaStore",
+    "SealedStore",
     "StepStore",
     "Store",
     "Swept",
