@@ -6,6 +6,7 @@ Called by every worker's upkeep. Several at once do no harm: a job is moved once
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from duly.client.selection import VERBS, Step, search
@@ -54,7 +55,9 @@ class Pace:
 _shared: Final = Pace()
 
 
-def advance(store: Store, limit: int = 1000, pace: Pace = _shared) -> int:
+def advance(
+    store: Store, limit: int = 1000, pace: Pace = _shared, clock: Callable[[], float] = time.monotonic
+) -> int:
     """Move every running operation forward by at most `limit` jobs each; how many jobs were moved.
 
     Blocks for a few round trips. Safe to repeat after any fault: a job that was moved is not moved again.
@@ -66,7 +69,7 @@ def advance(store: Store, limit: int = 1000, pace: Pace = _shared) -> int:
         if record.state == "running" and record.verb in VERBS
     ]
     pace.forget_others({record.id for record in running})
-    now = time.monotonic()
+    now = clock()
     return sum(_advance(store, record, pace.allowed(record, limit, now)) for record in running)
 
 
@@ -79,22 +82,30 @@ def _advance(store: Store, operation: OperationRecord, most: int) -> int:
         if not store.operator.advance_operation(operation.id, stretch.cursor, len(stretch.ids), 0, False):
             return 0
         return len(_act(store, operation, list(stretch.ids)))
-    left = _left_behind(store, operation, most)
-    if left:
-        return len(_act(store, operation, left))
+    moved, stays = _move_left(store, operation, most)
+    if moved:
+        return moved
     gone = max(0, operation.total - operation.done - operation.skipped)
-    # A cursor only moves upwards, at the end as well.
-    store.operator.advance_operation(operation.id, max(operation.upto, operation.cursor + 1), 0, gone, True)
+    # A cursor only moves upwards, at the end as well. What was reserved and stays was counted too early.
+    store.operator.advance_operation(
+        operation.id, max(operation.upto, operation.cursor + 1), -stays, gone + stays, True
+    )
     return 0
 
 
-def _left_behind(store: Store, operation: OperationRecord, most: int) -> list[JobId]:
-    """What a worker reserved before it died is still where it was."""
-    cursor = 0
+def _move_left(store: Store, operation: OperationRecord, most: int) -> tuple[int, int]:
+    """(moved, stay): what a worker reserved before it died is still where it was.
+
+    What cannot be moved, as a letter whose unique key another job has, does not keep the operation from its end.
+    """
+    cursor = stays = 0
     while True:
         stretch = _search(store, operation, cursor, most)
-        if stretch.ids or stretch.ended:
-            return list(stretch.ids)
+        if moved := _act(store, operation, list(stretch.ids)):
+            return len(moved), 0
+        stays += len(stretch.ids)
+        if stretch.ended:
+            return 0, min(stays, operation.done)
         cursor = stretch.cursor
 
 

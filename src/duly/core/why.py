@@ -87,7 +87,7 @@ class Reason(Struct, frozen=True):
     kind: str
     """due, queue paused, task paused, no worker, task unknown, key, key paused, block, limit, rate, held, breaker,
     suspect, cancel, place, guard, free, running, ended or batch; of what is no job also state, numbers, full, late,
-    keys, dead or health."""
+    keys, cap, slow, tenant, dead or health."""
     text: str
     change: str | None = None
     """A command; None where only time or other jobs change it."""

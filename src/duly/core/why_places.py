@@ -35,8 +35,9 @@ def why_queue(
     pressed: str | None = None,
     late: str | None = None,
     keys: Sequence[str] = (),
+    waits: Sequence[Reason] = (),
 ) -> Why:
-    """`counts`, `health`, `pressed`, `late` and `keys` are the read model's words for it."""
+    """`counts`, `health`, `pressed`, `late`, `keys` and `waits` are the read model's words for it."""
     reasons = [Reason("numbers", counts)]
     reasons += [stop_reason(stop, now) for stop in stops]
     for limit in limits:
@@ -47,6 +48,7 @@ def why_queue(
     if late is not None:
         reasons.append(Reason("late", late))
     reasons += [Reason("keys", text) for text in keys]
+    reasons += waits
     reasons.append(Reason("health", health))
     return Why(f"queue {queue}", f"queue {queue}", tuple(reasons))
 
