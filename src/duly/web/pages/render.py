@@ -37,11 +37,14 @@ class Place(NamedTuple):
 NAV: Final = (
     Place("", "Overview", "o"),
     Place("/jobs", "Jobs", "j"),
+    Place("/dead", "Dead letters", "d"),
     Place("/tenants", "Tenants", "t"),
     Place("/limits", "Limits", "l"),
     Place("/schedules", "Schedules", "s"),
     Place("/workers", "Workers", "w"),
+    Place("/operations", "Operations", "p"),
     Place("/alerts", "Alerts", "a"),
+    Place("/audit", "Audit", "u"),
 )
 """In this order: Overview, Jobs, Dead letters, Tenants, Limits, Schedules, Workers, Operations, Alerts, Audit."""
 

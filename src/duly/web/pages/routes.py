@@ -23,11 +23,14 @@ PAGES: Final[tuple[str, ...]] = (
     "duly.web.pages.many",
     "duly.web.pages.jobs",
     "duly.web.pages.job",
+    "duly.web.pages.dead",
     "duly.web.pages.tenants",
     "duly.web.pages.limits",
     "duly.web.pages.schedules",
     "duly.web.pages.workers",
+    "duly.web.pages.operations",
     "duly.web.pages.alerts",
+    "duly.web.pages.audit",
     "duly.web.pages.trace",
 )
 """Modules with `routes(desk)`, one per page; imported when a server is made."""
