@@ -16,7 +16,7 @@ def told(name: str) -> Path:
 
 
 def tell(name: str, text: object) -> None:
-    with told(name).open("a") as file:
+    with told(name).open("a") as file:  # WRITTEN
         file.write(f"{text}\n")
 
 

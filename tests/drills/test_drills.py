@@ -20,6 +20,7 @@ def test_a_kill_after_the_handler_shows_the_effect_that_happens_twice_with_its_l
     ) in found
     assert any(text.startswith("nobody_pays_twice does not hold") for _, text in found)
     assert not report.held
+    assert not any(note.startswith("not marked") for note in report.notes), "it writes inside a marked block"
     with pytest.raises(AssertionError, match="happened twice in careless"):
         report.check()
 
@@ -50,6 +51,8 @@ def test_an_effect_that_a_death_prevents_for_good_is_found() -> None:
     assert [(one.line, one.text.partition(":")[0]) for one in report.findings] == [
         (line_of("MAILED"), f"effect mail did not happen in forgetful, line {line_of('MAILED')}")
     ]
+    place = f"tell, line {line_of('WRITTEN')} (tests/drills/shop.py)"
+    assert f"not marked: {place} writes a file; with effect(…) the drill counts it" in report.notes
 
 
 def test_a_second_delivery_shows_what_happens_twice() -> None:

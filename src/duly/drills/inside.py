@@ -7,8 +7,9 @@ import sys
 from duly.app import App
 from duly.client import effects
 from duly.drills.drill import app_behind
+from duly.drills.outward import Outside
 from duly.drills.plan import Papers
-from duly.drills.probe import Probe, Tracer, probed
+from duly.drills.probe import OURS, Probe, Tracer, probed
 from duly.stores.open import open_store
 from duly.stores.protocol import Store
 
@@ -35,5 +36,7 @@ def app() -> App:
 
     client.open_with(opened)
     if plan.trace:
-        Tracer(probe).install()
+        tracer = Tracer(probe)
+        Outside(OURS, tracer.is_theirs, papers.write).install()
+        tracer.install()
     return found

@@ -14,7 +14,7 @@ from duly.core.job import JobRecord
 from duly.core.lifecycle import State
 from duly.drills.drill import Broken, Drill
 from duly.drills.ground import Ground, tasks_of
-from duly.drills.plan import Order, Point, Seen, Struck, Told
+from duly.drills.plan import Order, Outward, Point, Seen, Struck, Told
 from duly.drills.report import Finding, Report, missing, repeated, shown
 
 _LAST_WORDS: Final = 1.0
@@ -32,6 +32,8 @@ class _Life(Struct):
     marks: list[Mark]
     points: list[Point]
     struck: Point | None
+    unmarked: dict[Outward, None]
+    """What its handler has done to the world outside of any marked block."""
     broken: list[Broken]
     """Invariants that did not hold right after the death."""
 
@@ -48,6 +50,9 @@ def kill(drill: Drill, url: str | None, most: int, patience: float, *, yes_reall
         ground.start()
         usual = _live(ground, Order(), patience)
         report.facts["store"] = ground.where
+        for call in usual.unmarked:
+            place = f"{call.function}, line {call.line} ({shown(call.file)})"
+            report.notes.append(f"not marked: {place} {call.what}; with effect(…) the drill counts it")
         if _is_fit(report, ground, usual):
             points, left_out = choose(usual.points, most)
             if left_out:
@@ -130,13 +135,17 @@ def _live(ground: Ground, order: Order, patience: float) -> _Life:
     ground.put_back()
     n = ground.next_number()
     job = ground.job(n, order)
-    life = _Life([], [], [], None, [])
+    life = _Life([], [], [], None, {}, [])
+    inside: set[str] = set()
 
     def look() -> None:
         for entry in ground.papers.news():
             match entry:
                 case Told(mark):
                     life.marks.append(mark)
+                    (inside.add if mark.phase == "begun" else inside.discard)(mark.use)
+                case Outward() if not inside:
+                    life.unmarked[entry] = None
                 case Seen(_, point):
                     life.points.append(point)
                 case Struck(_, point, _):

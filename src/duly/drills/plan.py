@@ -119,7 +119,17 @@ class Seen(Struct, frozen=True, tag="seen"):
     point: Point
 
 
-Entry = Struck | Twice | Told | Seen
+class Outward(Struct, frozen=True, tag="outward"):
+    """A line of a handler has done something to the world outside."""
+
+    correlation: str
+    what: str
+    file: str
+    line: int
+    function: str
+
+
+Entry = Struck | Twice | Told | Seen | Outward
 
 
 class Papers:

@@ -32,7 +32,7 @@ SLOW: Final = 0.01
 """A line that takes so many seconds can be died in the middle of."""
 _OCCURRENCES: Final = 2
 _HOLD: Final = 20.0
-_OURS: Final = str(Path(duly.__file__).parent) + os.sep
+OURS: Final = str(Path(duly.__file__).parent) + os.sep
 _AGAIN: Final = "the drill delivers it a second time"
 
 Trace = Callable[[FrameType, str, Any], Any]
@@ -201,13 +201,14 @@ class Tracer:
         code = frame.f_code
         theirs = self._theirs.get(code)
         if theirs is None:
-            theirs = self._theirs[code] = self._is_theirs(code.co_filename)
+            theirs = self._theirs[code] = self.is_theirs(code.co_filename)
         if not theirs or code.co_name == "<module>" or current.get() is None:
             return None
         return self._follow()
 
-    def _is_theirs(self, file: str) -> bool:
-        return file.startswith(self._roots) and "site-packages" not in file and not file.startswith(_OURS)
+    def is_theirs(self, file: str) -> bool:
+        """Whether a file is the user's own code."""
+        return file.startswith(self._roots) and "site-packages" not in file and not file.startswith(OURS)
 
     def _follow(self) -> Trace:
         """One frame, which may be that of a coroutine that goes on."""
