@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from duly import Secret
 from duly.core.classify import Verdict
 from duly.core.decide import Policy, failed
 from duly.core.fingerprint import told
@@ -222,3 +223,20 @@ def test_the_story_of_a_job_that_ran_once_has_its_wait_its_run_and_its_end(place
     assert words[0] == "enqueued"
     assert "run 1 began" in words
     assert words[-1].startswith("completed after")
+
+
+def test_what_is_secret_is_on_no_page_and_found_by_no_filter(place: Place) -> None:
+    @place.app.task(queue="mail")
+    async def log_in(user: str, password: Secret[str]) -> None: ...
+
+    receipt = log_in.enqueue("ada", Secret("hunter2-hunter2"))
+    admin = browser_of(place, "admin")
+
+    page = html.unescape(admin.get(f"/jobs/{receipt.id}").text)
+    whole = admin.get(f"/jobs/{receipt.id}/args").text
+    guessed = admin.get("/jobs", q='args.password = "hunter2-hunter2"').text
+
+    assert '"user": "ada"' in page
+    assert "***" in page
+    assert "hunter2" not in page + whole
+    assert f"Select job {receipt.id}" not in guessed
