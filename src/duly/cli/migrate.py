@@ -7,7 +7,7 @@ import click
 from duly.app import App
 from duly.client.settings import without_password
 from duly.client.signing import make_key
-from duly.core.errors import MigrationNeeded
+from duly.core.errors import MigrationNeeded, UsageError
 from duly.telemetry.events import Happening
 from duly.telemetry.hub import Hub
 from duly.worker.registration import declare
@@ -24,25 +24,38 @@ from .session import session_of
 @click.option(
     "--sql", is_flag=True, help="Print the SQL that makes everything from nothing; touch no database."
 )
+@click.option(
+    "--roles",
+    "with_roles",
+    is_flag=True,
+    help="Then make database roles (duly_producer and so on), each with no more rights than it needs. PostgreSQL only.",
+)
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
 @click.pass_context
-def migrate(context: click.Context, module: str | None, sql: bool, check: bool) -> None:
+def migrate(context: click.Context, module: str | None, sql: bool, with_roles: bool, check: bool) -> None:
     """Make or renew duly's tables. Run it before new code starts; safe from many machines at once.
 
     With an APP it also writes down what the App declares: queues and tasks, for `enqueue` by name and for owners in
     `status`, and schedules.
     SQLite files are made at first use; PostgreSQL needs this once for each release that says so.
+    With --roles it takes all rights on the schema away from everybody but its owner, and gives them to five roles.
 
     \b
       duly migrate --url postgresql://db/shop
       duly migrate shop.background
       duly migrate --sql > duly.sql
+      duly migrate --roles --url postgresql://owner@db/shop
     """
     session = session_of(context)
     opened = session.app(module) if module is not None else session.data()
     schema, call = opened.store.schema, opened.client.call
+    if with_roles and not opened.store.capabilities.shared_by_machines:
+        raise UsageError(
+            f"{_where(opened)} has no roles: whoever may write the file may do everything; guard it by the rights of "
+            "its folder, and give others the HTTP API with tokens"
+        )
     if sql:
-        click.echo(schema.sql())
+        click.echo(schema.sql() + (schema.grants() if with_roles else ""))
         return
     found, wanted = call(schema.version), schema.wanted()
     if check:
@@ -61,8 +74,9 @@ def migrate(context: click.Context, module: str | None, sql: bool, check: bool) 
     applied = call(schema.migrate)
     if applied:
         call(make_key, opened.store, opened.settings)
+    roles = call(schema.grant) if with_roles else ()
     declared = _declare(opened) if module is not None else []
-    document = {"version": wanted, "before": found, "applied": list(applied)}
+    document = {"version": wanted, "before": found, "applied": list(applied), "roles": [*roles]}
 
     def lines() -> list[str]:
         if applied:
@@ -70,6 +84,8 @@ def migrate(context: click.Context, module: str | None, sql: bool, check: bool) 
             text += [f"  applied {name}" for name in applied]
         else:
             text = [f"{_where(opened)}: schema version {wanted} is current"]
+        if roles:
+            text.append(f"roles {', '.join(roles)}: grant one to each login, as in: grant {roles[0]} to shop")
         return [*text, *declared]
 
     session.out.answer(document, lines)

@@ -325,6 +325,13 @@ class SchemaStore(Protocol):
     def sql(self) -> str:
         """The text that `migrate` would run from nothing."""
 
+    def grant(self) -> tuple[str, ...]:
+        """Make a database role for each kind of program, with no more rights than it calls; their names. Takes every
+        right that anybody else was given away. () where a database knows no roles."""
+
+    def grants(self) -> str:
+        """The text that `grant` would run; "" where a database knows no roles."""
+
     def declare(self, registration: Registration) -> bool:
         """Record what a release of an App declares, for producers in SQL, `status` and schedules; False when a release
         of the same origin that was first seen later has declared before: then nothing changes. Queues and tasks are

@@ -152,6 +152,7 @@ CAPABILITIES: Final = Capabilities(
         "limit_terms",
         "limits",
         "limits_of",
+        "list_functions",
         "list_ids_after",
         "list_ids_before",
         "list_scratch",

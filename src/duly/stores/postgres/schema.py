@@ -12,7 +12,7 @@ import psycopg
 
 from duly.core.errors import StoreUnreachable, UsageError
 from duly.core.registration import Registration
-from duly.stores.postgres import specs, translation
+from duly.stores.postgres import roles, specs, translation
 from duly.stores.postgres.columns import seconds
 from duly.stores.postgres.database import Database, migration_needed, rows_of
 from duly.stores.postgres.pool import Link
@@ -71,6 +71,21 @@ class PostgresSchema:
             parts.append(migration.text.replace(TOKEN, name))
             parts.append(_recorded(migration, self._database.schema))
         return "\n\n".join(parts) + "\n"
+
+    def grant(self) -> tuple[str, ...]:
+        schema = self._database.schema
+        with self._database.pool.link() as link:
+            try:
+                with link.connection.transaction():
+                    functions = self._run(link.connection, "list_functions")
+                    for text in roles.statements(schema, [(name, signature) for name, signature in functions]):
+                        link.connection.execute(text.encode())
+            except psycopg.Error as error:
+                raise self._database.fault(error, link) from error
+        return roles.ROLES
+
+    def grants(self) -> str:
+        return ";\n".join(roles.statements(self._database.schema, roles.signatures())) + ";\n"
 
     def declare(self, registration: Registration) -> bool:
         queues, tasks, schedules = registration.queues, registration.tasks, registration.schedules

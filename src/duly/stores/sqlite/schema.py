@@ -31,6 +31,12 @@ class SQLiteSchema:
     def sql(self) -> str:
         return migrating.script(self._database.prefix)
 
+    def grant(self) -> tuple[str, ...]:
+        return ()
+
+    def grants(self) -> str:
+        return ""
+
     def declare(self, registration: Registration) -> bool:
         """Takes the write lock only when something differs from what is stored."""
         with self._database.read(snapshot=True) as session:

@@ -163,6 +163,12 @@ class ModelStore(ReadableModel):
     def sql(self) -> str:
         return "-- a model creates nothing"
 
+    def grant(self) -> tuple[str, ...]:
+        return ()
+
+    def grants(self) -> str:
+        return ""
+
     def declare(self, registration: Registration) -> bool:
         return self._schedules.declare(registration)
 
