@@ -70,10 +70,9 @@ class TenantsView(Struct, frozen=True):
     """Those that need a person first, then those with the most waiting."""
     hidden_tenants: int = 0
     """Read, and not shown."""
-
-    @property
-    def troubled(self) -> int:
-        return sum(1 for key in self.keys if key.health != "moving")
+    hidden_keys: int = 0
+    troubled: int = 0
+    """Keys that need a person."""
 
 
 def tenants_view(
@@ -84,8 +83,8 @@ def tenants_view(
     *,
     allowed: Allowed = None,
     words: str = "",
-    most: int = 200,
-    most_keys: int = 100,
+    most: int = 50,
+    most_keys: int = 50,
 ) -> TenantsView:
     """`words`: only what has them in a name."""
     changed: dict[str, list[OverrideRow]] = {}
@@ -106,7 +105,13 @@ def tenants_view(
         if sees(allowed, key.queue) and small in f"{key.tenant} {key.key}".lower()
     ]
     held.sort(key=lambda row: (_KEY_ORDER[row.health], -row.waiting, row.queue, row.tenant, row.key))
-    return TenantsView(tuple(rows[:most]), tuple(held[:most_keys]), max(0, len(rows) - most))
+    return TenantsView(
+        tuple(rows[:most]),
+        tuple(held[:most_keys]),
+        max(0, len(rows) - most),
+        max(0, len(held) - most_keys),
+        sum(1 for row in held if row.health != "moving"),
+    )
 
 
 def tenant_row(one: TenantStatus, changed: Iterable[OverrideRow], allowed: Allowed) -> TenantRow | None:

@@ -20,6 +20,9 @@ PATH: Final = "/tenants"
 KEYS: Final = 500
 """Keys that are looked at; the store itself stops at 60,000 of their jobs."""
 
+ROWS: Final = 50
+"""Tenants and keys of one page, those that matter most; others are found by their names."""
+
 
 def routes(desk: Desk) -> list[BaseRoute]:
     return [
@@ -42,6 +45,8 @@ async def show(visit: Visit) -> Response:
         visit.now,
         allowed=visit.queues(),
         words=words,
+        most=ROWS,
+        most_keys=ROWS,
     )
     return await visit.render("tenants.html", view=view, words=words, pack=pack, field=FIELD)
 
