@@ -291,6 +291,23 @@ def test_a_job_that_dies_again_meanwhile_is_not_redriven_twice(both: App, send: 
     assert (counts.ready, counts.dead) == (50, 60)
 
 
+def test_an_operation_ends_though_a_letter_cannot_run_again(both: App, send: Any, hands: Hands) -> None:
+    ids = make_dead(both, send, hands, 120)
+    operation = both.operate.redrive(Filter(), rate="max", reason="INC-311").operation
+    assert operation is not None
+    asked = both.store.triage.asked(ids[3])
+    assert asked is not None
+    # Another job runs in its place: no redrive moves it any more.
+    both.store.triage.edit(ids[3], asked, "ann", "typo")
+
+    for _ in range(10):
+        advance(both.store, 50)
+
+    ended = both.inspect.operation(operation.id)
+    assert (ended.state, ended.done, ended.skipped) == ("done", 119, 1)
+    assert state(both, ids[3]) is State.dead
+
+
 def operation(rate: float | None, done: int = 0) -> OperationRecord:
     return OperationRecord(
         id=1,

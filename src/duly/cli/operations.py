@@ -121,7 +121,7 @@ def _set(context: click.Context, number: int, state: str, act: Act) -> None:
         "cancelled": app.operate.cancel_operation,
     }
     try:
-        record = verbs[state](number)
+        record = verbs[state](number, reason=act.reason or "")
     except NotFound as error:
         raise Conflict(f"operation {number} ended meanwhile") from error
     done = counted(record.done, "job")

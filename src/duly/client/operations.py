@@ -103,7 +103,9 @@ def _move_left(store: Store, operation: OperationRecord, most: int) -> tuple[int
         stretch = _search(store, operation, cursor, most)
         if moved := _act(store, operation, list(stretch.ids)):
             return len(moved), 0
-        stays += len(stretch.ids)
+        if stretch.ids:
+            # Another worker may have moved them just now.
+            stays += len({*stretch.ids}.intersection(_search(store, operation, cursor, most).ids))
         if stretch.ended:
             return 0, min(stays, operation.done)
         cursor = stretch.cursor
