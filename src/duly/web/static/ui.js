@@ -142,6 +142,10 @@
     const act = event.target;
     if (!(act instanceof HTMLDetailsElement) || !act.matches("details.act") || !act.open) return;
     openActs().forEach((other) => other !== act && (other.open = false));
+    // A form that would stand beside the page opens to the other side.
+    act.classList.remove("flip");
+    const { left, right } = $("form", act).getBoundingClientRect();
+    act.classList.toggle("flip", left < 0 || right > root.clientWidth);
     $("input:not([type=hidden]), select, textarea", act)?.focus();
   }, true);
   document.addEventListener("click", (event) => {
