@@ -89,6 +89,8 @@ def test_a_queue_is_paused_and_resumed_with_reasons(place: Place) -> None:
     assert (bare.status_code, wrong.status_code) == (422, 422)
     assert "mail is paused for 30m" in paused
     assert "INC-311" in paused
+    assert ">Resume<" in paused
+    assert ">Pause<" in resumed
     assert "mail goes on" in resumed
     assert "was not paused any more" in again
 

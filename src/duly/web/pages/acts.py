@@ -132,7 +132,8 @@ class Visit:
         return render.page(self, standing, template, status, context)
 
     def back(self, path: str, said: str, tone: Tone = "good", **query: object) -> Response:
-        """After an act: to a page that shows this sentence once."""
+        """After an act: to a page that shows this sentence once, and how things stand since."""
+        self.desk.forget()
         response = RedirectResponse(self.url(path, **query), 303, render.HEADERS)
         text = urlsafe_b64encode(msgspec.json.encode([tone, said[:1000].encode("utf-8", "replace").decode()]))
         response.set_cookie(
@@ -180,6 +181,10 @@ class Desk:
                 if fresh or time.monotonic() - self._read_at >= STANDING_FRESH:
                     await self._read()
         return self._standing
+
+    def forget(self) -> None:
+        """Look anew for the next page."""
+        self._read_at = float("-inf")
 
     async def _read(self) -> None:
         try:

@@ -30,7 +30,11 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 async def show(visit: Visit) -> Response:
     name = _queue(visit)
-    status = await visit.inspect.aqueue(name)
+    known = await visit.desk.standing()
+    status = next((one for one in known.queues if one.counts.queue == name), None) if known else None
+    if status is None:
+        # It says which name is near.
+        status = await visit.inspect.aqueue(name)
     why = await visit.inspect.awhy(f"queue:{name}")
     flow = (await flows(visit, [name]))[name]
     pauses = [one for one in await visit.inspect.apauses() if one.target == f"queue:{name}"]
