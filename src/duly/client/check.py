@@ -13,6 +13,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from duly.client.blobs import Blob
+from duly.client.check_exposure import exposed_server, exposed_sinks, exposed_store, is_here
+from duly.client.check_runners import half_encrypted, keyless, too_early, unserved, unserved_stored
 from duly.client.check_secrets import secret_sentence
 from duly.client.client import Client
 from duly.client.control_reads import key_troubles
@@ -54,9 +56,21 @@ def check(client: Client, load: Callable[[], None]) -> Check:
         settings = client.settings
     except UsageError as error:
         return Check((Finding("error", str(error)),))
-    findings = [*_hidden(client), *_declarations(client, load), *_store(client)]
+    findings = [*_hidden(client), *_declarations(client, load), *_exposed(client), *_store(client)]
     order = {"error": 0, "warning": 1, "note": 2}
     return Check(tuple(sorted(findings, key=lambda finding: order[finding.level])), tuple(settings.rows()))
+
+
+def _exposed(client: Client) -> Iterator[Finding]:
+    """What leaves this machine unguarded, as the settings say."""
+    for text in (*exposed_store(client.settings), *exposed_sinks(client.settings)):
+        yield Finding("warning", text)
+    for text in half_encrypted(client):
+        yield Finding("warning", text)
+    for text in keyless(client):
+        yield Finding("error", text)
+    for text in too_early(client):
+        yield Finding("note", text)
 
 
 def _hidden(client: Client) -> Iterator[Finding]:
@@ -157,6 +171,13 @@ def _store(client: Client) -> Iterator[Finding]:
             return
         for text in client.call(store.inspection.warnings):
             yield Finding("warning", text)
+        workers = client.call(store.inspection.workers)
+        for text in (*unserved(client, workers), *unserved_stored(client, workers)):
+            yield Finding("warning", text)
+        if not is_here(client.settings.host):
+            tokens = any(token.state == "live" for token in client.call(store.tokens.all))
+            for text in exposed_server(client.settings, tokens=tokens):
+                yield Finding("warning", text)
         yield from _purges(client)
         yield from _failing(client)
         yield from _keys(client)

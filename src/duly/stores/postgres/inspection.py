@@ -221,6 +221,16 @@ def _warning(kind: str, detail: str, number: float, schema: str) -> str | None:
             return "autovacuum is off: turn it on, or the queue slows down with every job that ran"
         case "setting":
             return f"{detail} is off: set it to on, or a crash may lose jobs that were confirmed"
+        case "isolation":
+            return (
+                f"transactions are {detail} by default: our own say what they need, but an enqueue with a key in yours "
+                "may fail with 40001; repeat the transaction, or set default_transaction_isolation to read committed"
+            )
+        case "public":
+            return (
+                f"the roles are made, and {int(number)} functions are for everybody ({detail} …), as a migration came "
+                "after them; run duly migrate --roles again"
+            )
         case "behind":
             return behind(schema, detail, int(number))
         case "clock" if abs(number) > _SKEW:

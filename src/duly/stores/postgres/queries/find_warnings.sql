@@ -16,6 +16,15 @@ union all
 select 'setting', s.name, 0 from pg_settings s
  where (s.name, s.setting) in (('synchronous_commit', 'off'), ('fsync', 'off'), ('autovacuum', 'off'))
 union all
+select 'isolation', current_setting('default_transaction_isolation'), 0
+ where current_setting('default_transaction_isolation') not in ('read committed', 'read uncommitted')
+union all
+select 'public', min(p.proname), count(*)::float8 from pg_proc p
+ where p.pronamespace = to_regnamespace('{schema}') and exists (select from pg_roles r where r.rolname = 'duly_producer')
+   and has_schema_privilege('duly_producer', p.pronamespace, 'usage')
+   and (p.proacl is null or exists (select from aclexplode(p.proacl) a where a.grantee = 0))
+having count(*) > 0
+union all
 select 'behind', p.name, p.highest::float8 from {schema}.positions_behind_1() p
 union all
 select 'clock', 'skew', extract(epoch from clock_timestamp() - %(process)s::timestamptz)::float8
