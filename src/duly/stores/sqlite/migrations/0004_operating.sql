@@ -73,6 +73,9 @@ create index {prefix}_answer_expires on {prefix}_answer (expires_at);
 -- The job with edited arguments that runs in the place of a dead letter, which stays.
 alter table {prefix}_dead add column successor integer;
 
+-- All that a list of groups says of a letter: tracebacks stand between the rows of the table.
+create index {prefix}_dead_by_error on {prefix}_dead (fingerprint, queue, task, died_at, tenant, enqueued_at, successor);
+
 -- What people say about a group of dead letters; the fingerprint is empty for those without an error.
 create table {prefix}_dead_group (
     fingerprint text not null,
