@@ -70,9 +70,44 @@ def api(facts: Facts) -> list[Question]:
 
 def pages(facts: Facts) -> list[Question]:
     """The dashboard."""
-    del facts
+    states = ("ready", "running", "scheduled", "blocked", "completed", "skipped", "dead")
+    filters = {
+        "a quiet queue": f"queue={RARE_QUEUE}",
+        "task": f"task={TASK}",
+        "tenant": f"tenant={RARE_TENANT}",
+        "tag": f"tag={TAG}",
+        "correlation": f"correlation={facts.correlation}",
+        "fingerprint": f"fingerprint={facts.rare_fingerprint}",
+        "an argument": "args.customer_id = 77",
+        "an argument that none has": "args.order_id = -1",
+    }
+    jobs = {"completed": facts.completed, "dead": facts.dead, "running": facts.running}
+    jobs |= {"blocked": facts.blocked, "ready": facts.ready}
     return [
         _page("overview", ""),
+        _page("a busy queue", f"/queues/{QUEUE}"),
+        _page("a quiet queue", f"/queues/{RARE_QUEUE}"),
+        _page("jobs", "/jobs"),
+        _page("jobs, before one in the middle", "/jobs", before=facts.completed),
+        *(_page(f"jobs, {state}", "/jobs", q=f"state={state}") for state in states),
+        *(_page(f"jobs by {name}", "/jobs", q=text) for name, text in filters.items()),
+        _page("the names that complete a filter", "/complete", q="queue=q"),
+        _page("all dead letters, before a redrive", "/jobs/all/redrive", q="state=dead"),
+        *(_page(f"a job, {state}", f"/jobs/{id}") for state, id in jobs.items()),
+        _page("dead letters", "/dead"),
+        _page("dead letters of one tenant", "/dead", tenant=TENANT),
+        _page("the largest group", f"/dead/{facts.fingerprint}", queue=QUEUE),
+        _page("a small group", f"/dead/{facts.rare_fingerprint}"),
+        _page("a letter to edit", f"/dead/edit/{facts.dead}"),
+        _page("operations", "/operations"),
+        _page("audit", "/audit"),
+        _page("audit of one verb", "/audit", verb="cancel"),
+        _page("tenants and keys", "/tenants"),
+        _page("limits", "/limits"),
+        _page("schedules", "/schedules"),
+        _page("workers", "/workers"),
+        _page("alerts", "/alerts"),
+        _page("trace", f"/trace/{facts.correlation}"),
     ]
 
 

@@ -135,7 +135,7 @@ def _settled(app: App, jobs: Jobs) -> None:
         found = app.inspect.lookup(states)
         return [record and record.state for record in found] == list(states.values())
 
-    wait_until(reached, timeout=60, what="the shop in the middle of its day")
+    wait_until(reached, timeout=150, what="the shop in the middle of its day")
     wait_until(lambda: app.inspect.job(jobs.running).job.progress, timeout=60, what="progress")
 
 

@@ -13,9 +13,6 @@ photos = jobs.queue("photos", owner="pictures@shop.example", max_running=20)
 reports = jobs.queue("reports", owner="office@shop.example")
 gateway = jobs.resource("gateway", max_running=10, rate="100/s burst 20", breaker=Breaker())
 
-FIXED = "fixed"
-"""Once a file of this name is there, the payment gateway answers."""
-
 
 def there(name: str) -> bool:
     return (Path(os.environ["SHOP"]) / name).exists()
@@ -31,10 +28,21 @@ async def send_receipt(order_id: int, address: str) -> str:
 
 @jobs.task(queue=billing, attempts=1, uses=[gateway])
 async def charge(order_id: int, cents: int) -> str:
-    """Fails until the gateway is mended."""
-    if not there(FIXED):
-        raise ConnectionError("gateway.example answered 503: try again later")
-    return f"charged {cents}"
+    """Fails, always."""
+    raise ConnectionError("gateway.example answered 503: try again later")
+
+
+@jobs.task(queue=billing, attempts=1)
+async def refund(order_id: int, cents: int) -> str:
+    """Fails until there is a file of this name."""
+    if not there("refund"):
+        raise PermissionError("the gateway refunds nothing today")
+    return f"refunded {cents}"
+
+
+@jobs.task(queue=billing, attempts=1)
+async def weigh(parcel: str) -> None:
+    raise LookupError("no scales are connected")
 
 
 @jobs.task(queue=photos, attempts=3)
