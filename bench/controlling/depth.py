@@ -20,6 +20,8 @@ def run(
 ) -> None:
     with make() as place:
         app = tasks.jobs.at(place.url)
+        last = tasks.noop.using(queue=tasks.beyond)
+        app.enqueue_many(last.draft(number) for number in range(_MANY))
         # A turn lasts as long as a producer trusts what it knows: a shorter one would begin with a look each time.
         one, many = max(10, int(4_000 * scale)), max(1, int(40 * scale))
         for what, calls, size in (("one job a call", one, 1), ("1,000 jobs a call", many, _MANY)):
