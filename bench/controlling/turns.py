@@ -6,7 +6,7 @@ jobs take long from the first slot that was freed after it.
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,12 +59,12 @@ def run(
         place.vacuum()
         for phase in phases:
             watched = report.watch(server)
-            alone, runs = _measure(place, phase)
+            alone, stored, runs = _measure(place, phase)
             report.saw(watched)
             if phase.seconds:
                 what = f"slots of {SLOTS} that one tenant alone uses, jobs of {phase.name}"
                 report.row(store, what, ("", ""), alone, SLOTS, at_least=True)
-            late = sorted(_lateness(runs, phase))
+            late = sorted(_lateness(runs, stored, phase))
             middle, worst = late[len(late) // 2], late[min(len(late) - 1, len(late) * 99 // 100)]
             what = f"pickup of other tenants, p50 and p99, beside {jobs:,} of one, jobs of {phase.name}"
             cells = (milliseconds(middle), milliseconds(worst))
@@ -76,8 +76,8 @@ def _job(who: str, sent_at: float = 0.0) -> NewJob:
     return NewJob(_QUEUE, "served", args, tenant=who, fair=True)
 
 
-def _measure(place: Place, phase: Phase) -> tuple[int, list[Run]]:
-    """How many slots one tenant used alone, and every run that was written down."""
+def _measure(place: Place, phase: Phase) -> tuple[int, dict[float, float], list[Run]]:
+    """How many slots one tenant used alone; when the others' jobs were stored, by when they were sent; every run."""
     log = place.folder / f"runs-{phase.seconds}"
     # The last phase may have run all there were.
     place.put(lambda _: _job(BIG), 4 * SLOTS)
@@ -85,8 +85,11 @@ def _measure(place: Place, phase: Phase) -> tuple[int, list[Run]]:
     with place.worker("--queues", _QUEUE, "--concurrency", str(SLOTS), "--grace", "1s") as worker:
         worker.until(1)
         alone = _alone(place) if phase.seconds else 0
+        stored = {}
         for number in range(phase.pickups):
-            place.store.jobs.enqueue([_job(f"tenant {number % OTHERS}", time.time())])
+            sent_at = time.time()
+            place.store.jobs.enqueue([_job(f"tenant {number % OTHERS}", sent_at)])
+            stored[sent_at] = time.time()
             time.sleep(phase.apart)
         give_up = time.monotonic() + _PATIENCE
         while sum(not one.big for one in _read(log)) < phase.pickups:
@@ -94,7 +97,7 @@ def _measure(place: Place, phase: Phase) -> tuple[int, list[Run]]:
                 raise SystemExit("jobs of the other tenants have not run")
             time.sleep(0.05)
     del os.environ["CONTROL_LOG"]
-    return alone, _read(log)
+    return alone, stored, _read(log)
 
 
 def _alone(place: Place) -> int:
@@ -115,7 +118,7 @@ def _read(log: Path) -> list[Run]:
     return [Run(*fields) for fields in TIMES.iter_unpack(data[:whole])]
 
 
-def _lateness(runs: Sequence[Run], phase: Phase) -> list[float]:
+def _lateness(runs: Sequence[Run], stored: Mapping[float, float], phase: Phase) -> list[float]:
     """Seconds that each of the others' jobs waited while there was a slot for it."""
     others = sorted((one for one in runs if not one.big), key=lambda one: one.sent_at)
     if phase.seconds < 1:
@@ -123,7 +126,7 @@ def _lateness(runs: Sequence[Run], phase: Phase) -> list[float]:
     ends = iter(sorted(one.ended_at for one in runs))
     late = []
     for one in others:
-        # Who came before has the slots that were freed before.
-        freed = next((at for at in ends if at >= one.sent_at), one.sent_at)
+        # Who came before has the slots that were freed before, and a claim sees what was committed before it.
+        freed = next((at for at in ends if at >= stored[one.sent_at]), one.sent_at)
         late.append(one.started_at - (freed if freed <= one.started_at else one.sent_at))
     return late

@@ -49,7 +49,7 @@ class Producer:
     def __init__(self, when_full: WhenFull = "reject", max_depth: int = 10) -> None:
         self.store, self.told = Store(), list[Happening]()
         self.clock = self.store.clock
-        registry = Registry()
+        self.registry = registry = Registry()
         registry.add_queue(Queue("mail", bound=Bound(max_depth, None, when_full), importance=50))
         registry.add_queue(Queue("news", bound=Bound(max_depth, None, when_full)))
         self.pressing = Pressing(registry, lambda: self.store, self.told.append, self.clock)
@@ -79,14 +79,15 @@ def test_the_store_is_asked_once_a_second_however_much_comes() -> None:
     assert len(producer.store.asked) == 2
 
 
-def test_where_counting_takes_long_the_store_is_asked_less_often() -> None:
+@pytest.mark.parametrize(("depth", "rest"), [(6 * 10**6, 10), (4 * 10**6, 40)])
+def test_where_counting_takes_long_the_store_is_asked_less_often(depth: int, rest: int) -> None:
     producer = Producer(max_depth=10**7)
     producer.brings(1)
     producer.clock.now += 1
-    producer.store.fill, producer.store.takes = Fill(10**6), 0.2
+    producer.store.fill, producer.store.takes = Fill(depth), 0.2
     producer.brings(1)
 
-    for _ in range(99):
+    for _ in range(rest * 10 - 1):
         producer.clock.now += 0.1
         producer.brings(1)
     asked = len(producer.store.asked)
@@ -94,6 +95,20 @@ def test_where_counting_takes_long_the_store_is_asked_less_often() -> None:
     producer.brings(1)
 
     assert (asked, len(producer.store.asked)) == (2, 3)
+
+
+def test_how_old_jobs_are_is_asked_as_often_with_much_room() -> None:
+    producer = Producer(max_depth=10**7)
+    producer.registry.add_queue(Queue("aged", bound=Bound(10**7, timedelta(hours=1), "reject")))
+    producer.brings(1, "aged")
+    producer.clock.now += 1
+    producer.store.fill, producer.store.takes = Fill(10**6), 0.2
+    producer.brings(1, "aged")
+
+    producer.clock.now += 11
+    producer.brings(1, "aged")
+
+    assert len(producer.store.asked) == 3
 
 
 def test_one_question_is_about_all_queues_in_use() -> None:

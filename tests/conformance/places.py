@@ -12,28 +12,32 @@ from pathlib import Path
 from typing import Final, Literal
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
 from duly.core.job import Incarnation, JobId
 from duly.core.names import key_of
-from duly.stores.open import open_store
+from duly.stores.postgres.patience import PatientConnection
+from duly.stores.postgres.store import PostgresStore
 from duly.stores.protocol import Clock, Store
 from duly.stores.sqlite.store import SQLiteStore
 from duly.testing.conformance import Database
 from duly.testing.conformance.bench import NO_SUCH_JOB
 
-# Only what was written to: most cases touch a third of the tables, and each truncation makes new files.
+# Only what was written to. A truncation makes new files, after which every session plans its statements anew: what
+# holds little is deleted instead.
 _EMPTY: Final = b"""
 do $$
 declare
-    dirty text := (
-        select string_agg(c.oid::regclass::text, ', ')
+    dirty record;
+begin
+    for dirty in
+        select c.oid::regclass as name, pg_relation_size(c.oid) as size
           from pg_class c join pg_namespace n on n.oid = c.relnamespace
          where n.nspname = 'duly' and c.relkind = 'r' and c.relname <> 'schema_version'
-           and pg_relation_size(c.oid) > 0);
-begin
-    if dirty is not null then
-        execute 'truncate ' || dirty;
-    end if;
+           and pg_relation_size(c.oid) > 0
+    loop
+        execute case when dirty.size > 256 * 1024 then 'truncate ' else 'delete from ' end || dirty.name;
+    end loop;
     perform setval('duly.pos', 1, false);
 end
 $$
@@ -95,11 +99,15 @@ class SQLitePlace:
 class PostgresPlace:
     """One database of a server."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, sessions: "Sessions | None" = None) -> None:
         self.url = url
+        self._sessions = sessions
 
     def open(self, clock: Clock) -> Store:
-        return open_store(self.url, clock=clock)
+        store = PostgresStore(self.url, clock=clock)
+        if self._sessions is not None:
+            self._sessions.serve(store)
+        return store
 
     def forget_worker(self, incarnation: Incarnation) -> None:
         self._execute("delete from duly.worker where incarnation = %s", incarnation)
@@ -137,6 +145,44 @@ class PostgresPlace:
             connection.execute(statement.encode(), values)
 
 
+class Sessions:
+    """Connections that closed stores leave to the next one: a new session compiles every function before its first use,
+    which takes longer than most cases do."""
+
+    def __init__(self) -> None:
+        self._idle: list[PatientConnection] = []
+
+    def serve(self, store: PostgresStore) -> None:
+        pool = store._database.pool
+        connect = pool._connect
+
+        def kept() -> PatientConnection:
+            while self._idle:
+                connection = self._idle.pop()
+                if self._usable(connection):
+                    # What the server does when a session ends.
+                    connection.execute("select pg_advisory_unlock_all()")
+                    return connection
+            return self._kept(connect())
+
+        pool._connect = kept
+
+    def _kept(self, connection: PatientConnection) -> PatientConnection:
+        end = connection.close
+
+        def close() -> None:
+            if self._usable(connection):
+                self._idle.append(connection)
+            else:
+                end()
+
+        vars(connection)["close"] = close
+        return connection
+
+    def _usable(self, connection: PatientConnection) -> bool:
+        return not connection.closed and connection.pgconn.transaction_status == TransactionStatus.IDLE
+
+
 def has_control(database: Database) -> bool:
     """Whether a store bounds jobs at all."""
     store = database.open(lambda: datetime(2030, 5, 1, tzinfo=UTC))
@@ -169,14 +215,15 @@ def sqlite_place(folder: Path, journal: Journal) -> Place:
 
 def postgres_place(url: str) -> Place:
     """One migrated database, emptied before each use: that takes a fraction of the time of a new one."""
-    store = open_store(url)
+    store = PostgresStore(url)
     store.schema.migrate()
     store.close()
+    sessions = Sessions()
 
     @contextmanager
     def place() -> Iterator[Database]:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(_EMPTY)
-        yield PostgresPlace(url)
+        yield PostgresPlace(url, sessions)
 
     return place

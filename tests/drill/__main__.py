@@ -91,8 +91,8 @@ def processes(folder: Path, direct: str, through: str, jobs: int, seconds: float
 
 
 def drain(store: Store, fleet: Fleet, operator: Operator, seconds: float) -> None:
-    """Until nothing is live or dead any more, with the workers left in peace."""
-    end = time.monotonic() + seconds
+    """Wait until every job has ended, as long as fewer are left than ever before in the last `seconds`."""
+    end, fewest = time.monotonic() + seconds, sys.maxsize
     never = threading.Event()
     while time.monotonic() < end:
         fleet.tend()
@@ -101,6 +101,9 @@ def drain(store: Store, fleet: Fleet, operator: Operator, seconds: float) -> Non
         live = sum(c.ready + c.scheduled + c.blocked + c.running + c.dead for c in counts)
         if live == 0 and fleet.producers_ended():
             return
+        if live < fewest:
+            # A busy machine is slow, not stuck.
+            end, fewest = time.monotonic() + seconds, live
         never.wait(0.2)
 
 
@@ -161,7 +164,7 @@ def run(kind: str, plan: Plan, jobs: int, seed: int, keep: Path | None) -> bool:
             chaos.run()
             produce_until(store, fleet, jobs, seconds=600)
             operator.end()
-            drain(store, fleet, operator, seconds=180)
+            drain(store, fleet, operator, seconds=120)
             leftovers = idle(direct, fleet, seconds=20)
         finally:
             operator.end()

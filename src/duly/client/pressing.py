@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _AGE: Final = SAMPLE_AGE.total_seconds()
 _SHARE: Final = 50
 """Looks cost a producer at most one part in so many of its time: a million jobs are not counted in a moment."""
+_ROOMY: Final = 4
+"""Times as seldom where there is room for as many again: before that is full, others must bring 40,000 a second."""
 _COST: Final = 0.002
 _COST_OF_ROW: Final = 1e-5
 """Seconds that a look costs at most, and each job that it counts."""
@@ -97,7 +99,7 @@ class Over(NamedTuple):
 
 
 class _Sample:
-    __slots__ = ("arrived", "at", "fill", "room")
+    __slots__ = ("arrived", "at", "fill", "room", "roomy")
 
     def __init__(self, bound: Bound, fill: Fill, at: float, arrived: int) -> None:
         self.fill = fill
@@ -105,6 +107,7 @@ class _Sample:
         self.room = sys.maxsize if bound.max_depth is None else bound.max_depth - fill.depth
         if bound.max_age is not None and overfull(bound, fill, 0) is not None:
             self.room = -1
+        self.roomy = bound.max_age is None and self.room >= fill.depth
         self.arrived = arrived
         """Jobs that this client has brought since, or is about to bring."""
 
@@ -209,7 +212,9 @@ class Pressing:
                 every = min(every, self.on_look())
             if new or self._clock() - self._counted_at >= _SHARE * self._cost:
                 self._count(new)
-                every = every if self.on_look is not None else max(every, _SHARE * self._cost)
+                if self.on_look is None:
+                    roomy = all(sample.roomy for sample in self._samples.values())
+                    every = max(every, _SHARE * self._cost * (_ROOMY if roomy else 1))
         finally:
             self._looked_at = self._clock()
             self._look_every = every

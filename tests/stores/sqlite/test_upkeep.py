@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from duly.core.defaults import KEEP, KEEP_DEAD, POISON
 from duly.core.job import NewJob
 from duly.core.lifecycle import Event
+from duly.stores.sqlite import sampling
 from duly.stores.sqlite.locks import FileQueue
 from duly.stores.sqlite.store import SQLiteStore
 from duly.testing.clock import FakeClock
@@ -93,6 +95,33 @@ def test_rates_tell_what_comes_in_and_goes_out(timed: SQLiteStore, clock: FakeCl
 
     assert count.ready == 10 + 6 * 40 - 6 * 20
     assert (count.in_per_s, count.out_per_s, count.slope_per_s) == (4.0, 2.0, 2.0)
+
+
+@pytest.mark.parametrize("part", [1, 3, 4, 12, 100])
+def test_what_is_counted_in_parts_is_counted_once(
+    timed: SQLiteStore, clock: FakeClock, connect: Connect, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    monkeypatch.setattr(sampling, "_PART", part)
+    incarnation = worker(timed)
+    jobs = [
+        NewJob(queue, "send", b"{}", tenant=tenant, priority=priority, fair=True)
+        for queue, tenant, priority in product(("mail", "sync"), ("", "acme", "zoo"), (90, 100))
+        for _ in range(2)
+    ]
+    timed.jobs.enqueue(jobs)
+    put(timed, 8)
+    _sweep(timed)
+    clock.advance(timedelta(seconds=20))
+    # In one moment, so that parts end between jobs that ended at the same time.
+    timed.jobs.exchange(
+        incarnation, [ended(job, Event.complete) for job in claim(timed, incarnation, 6)], None
+    )
+    _sweep(timed)
+
+    rows = connect().execute("select queue, ready, finished from duly_sample order by at, queue").fetchall()
+
+    fair = [("mail", 12, 0), ("sync", 12, 0)]
+    assert rows == [("default", 8, 0), *fair, ("default", 2, 6), *fair]
 
 
 def test_dead_letters_go_out_too_and_old_samples_are_forgotten(timed: SQLiteStore, clock: FakeClock) -> None:
