@@ -341,7 +341,10 @@ def test_dead_letters_are_grouped_by_error(bench: Bench, worker: Incarnation, du
 
     assert groups.lines == [
         "FINGERPRINT  COUNT  FIRST   LAST  QUEUE  OWNER        STATE  TASK  ERROR",
-        "a91f03c2         2  3s ago  now   mail   growth@shop  new    send  SMTPServerDisconnected: closed\\x1b[2J by peer",
+        (
+            "a91f03c2         2  3s ago  now   mail   growth@shop  new    send  "
+            "SMTPServerDisconnected: closed\\x1b[2J by peer"
+        ),
         "2 dead letters in 1 group",
     ]
     assert [line.split()[0] for line in letters.lines] == [str(second), str(first)]

@@ -221,7 +221,7 @@ def test_functions_that_came_after_the_roles_are_told(postgres_url: str) -> None
     app = App(postgres_url)
     app.store.schema.migrate()
     before = said(app, "migrate --roles again")
-    app.store.schema.grant()
+    app.store.schema.grant_roles()
     made = said(app, "migrate --roles again")
     with psycopg.connect(postgres_url, autocommit=True) as owner:
         owner.execute("grant execute on function duly.audit_totals_1 to public")

@@ -52,7 +52,18 @@ def test_every_target_is_declared_phony() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["check", "test", "test-browser", "typing", "mutants", "drill-short", "bench-short", "soak-short", "demo"]
+    "part",
+    [
+        "check",
+        "test",
+        "test-browser",
+        "typing",
+        "mutants",
+        "drill-short",
+        "bench-short",
+        "soak-short",
+        "demo",
+    ],
 )
 def test_ci_does_all_that_a_change_must_pass(part: str) -> None:
     wanted = [line for line in make("-n", part).splitlines() if line.startswith(".venv/bin/")]

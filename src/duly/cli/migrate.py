@@ -55,7 +55,7 @@ def migrate(context: click.Context, module: str | None, sql: bool, with_roles: b
             "its folder, and give others the HTTP API with tokens"
         )
     if sql:
-        click.echo(schema.sql() + (schema.grants() if with_roles else ""))
+        click.echo(schema.sql() + (schema.roles_sql() if with_roles else ""))
         return
     found, wanted = call(schema.version), schema.wanted()
     if check:
@@ -74,7 +74,7 @@ def migrate(context: click.Context, module: str | None, sql: bool, with_roles: b
     applied = call(schema.migrate)
     if applied:
         call(make_key, opened.store, opened.settings)
-    roles = call(schema.grant) if with_roles else ()
+    roles = call(schema.grant_roles) if with_roles else ()
     declared = _declare(opened) if module is not None else []
     document = {"version": wanted, "before": found, "applied": list(applied), "roles": [*roles]}
 

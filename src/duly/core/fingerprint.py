@@ -95,7 +95,9 @@ def _lines(error: BaseException, room: int) -> str:
         report = traceback.TracebackException(
             type(error), error, _user_part(error), limit=-_FRAMES, compact=True
         )
-        newest = deque((storable(masked(line.rstrip()), room // 8) + "\n" for line in report.format()), maxlen=_LINES)
+        newest = deque(
+            (storable(masked(line.rstrip()), room // 8) + "\n" for line in report.format()), maxlen=_LINES
+        )
     except BaseException as failure:  # a broken __cause__, __notes__ or RecursionError while formatting
         return storable(f"(no traceback: formatting it raised {_name(type(failure))})", room)
     return _tail(newest, room)

@@ -325,11 +325,11 @@ class SchemaStore(Protocol):
     def sql(self) -> str:
         """The text that `migrate` would run from nothing."""
 
-    def grant(self) -> tuple[str, ...]:
+    def grant_roles(self) -> tuple[str, ...]:
         """Make a database role for each kind of program, with no more rights than it calls; their names. Takes every
         right that anybody else was given away. () where a database knows no roles."""
 
-    def grants(self) -> str:
+    def roles_sql(self) -> str:
         """The text that `grant` would run; "" where a database knows no roles."""
 
     def declare(self, registration: Registration) -> bool:

@@ -25,7 +25,7 @@ HOUR = timedelta(hours=1)
 @pytest.fixture
 def roles_url(url: str, open_store: Open) -> Iterator[str]:
     """A database with the roles, and a login for each of them."""
-    open_store().schema.grant()
+    open_store().schema.grant_roles()
     with psycopg.connect(url, autocommit=True) as owner:
         for role in ROLES:
             owner.execute(f"drop role if exists {role}_login".encode())
@@ -198,7 +198,7 @@ def test_a_viewer_sees_everything_and_changes_nothing(roles_url: str, open_store
     assert app.inspect.status().queues
     assert app.inspect.job(stored.id).job.id == stored.id
     assert [one.id for one in app.inspect.jobs(Filter(tag="a")).jobs] == [stored.id]
-    assert app.inspect.why(stored.id)
+    assert app.inspect.why(stored.id).reasons
     for read in (
         app.inspect.dead_groups,
         app.inspect.workers,
@@ -266,7 +266,7 @@ def test_roles_are_given_again_after_a_migration(roles_url: str, open_store: Ope
     with psycopg.connect(roles_url, autocommit=True) as owner:
         owner.execute("grant execute on function duly.audit_totals_1 to duly_producer")
 
-    open_store().schema.grant()
+    open_store().schema.grant_roles()
 
     with (
         pytest.raises((UsageError, StoreUnreachable)),

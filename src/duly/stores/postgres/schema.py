@@ -72,19 +72,21 @@ class PostgresSchema:
             parts.append(_recorded(migration, self._database.schema))
         return "\n\n".join(parts) + "\n"
 
-    def grant(self) -> tuple[str, ...]:
+    def grant_roles(self) -> tuple[str, ...]:
         schema = self._database.schema
         with self._database.pool.link() as link:
             try:
                 with link.connection.transaction():
                     functions = self._run(link.connection, "list_functions")
-                    for text in roles.statements(schema, [(name, signature) for name, signature in functions]):
+                    for text in roles.statements(
+                        schema, [(name, signature) for name, signature in functions]
+                    ):
                         link.connection.execute(text.encode())
             except psycopg.Error as error:
                 raise self._database.fault(error, link) from error
         return roles.ROLES
 
-    def grants(self) -> str:
+    def roles_sql(self) -> str:
         return ";\n".join(roles.statements(self._database.schema, roles.signatures())) + ";\n"
 
     def declare(self, registration: Registration) -> bool:

@@ -31,10 +31,10 @@ class SQLiteSchema:
     def sql(self) -> str:
         return migrating.script(self._database.prefix)
 
-    def grant(self) -> tuple[str, ...]:
+    def grant_roles(self) -> tuple[str, ...]:
         return ()
 
-    def grants(self) -> str:
+    def roles_sql(self) -> str:
         return ""
 
     def declare(self, registration: Registration) -> bool:

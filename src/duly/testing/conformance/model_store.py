@@ -163,10 +163,10 @@ class ModelStore(ReadableModel):
     def sql(self) -> str:
         return "-- a model creates nothing"
 
-    def grant(self) -> tuple[str, ...]:
+    def grant_roles(self) -> tuple[str, ...]:
         return ()
 
-    def grants(self) -> str:
+    def roles_sql(self) -> str:
         return ""
 
     def declare(self, registration: Registration) -> bool:
