@@ -47,13 +47,13 @@ dev: .venv/.ready ## Runs a worker on the demo tasks over var/dev.db
 	DULY_URL=sqlite:///var/dev.db $(BIN)/duly worker $(or $(app),duly.demo.app)
 
 test: services ## Runs the tests (k=WORDS: only those whose names match)
-	$(PYTEST) -n $(JOBS) $(SELECT)
+	$(PYTEST) -n $(JOBS) --dist worksteal $(SELECT)
 
 test-browser: chromium ## Walks every page in a real Chromium; screenshots go to build/screenshots (k=WORDS: only those)
 	$(PYTEST) --browser -m browser tests/browser $(SELECT)
 
 test-long: services ## Runs the long tests: 100,000 steps of the store model, every seed of the simulation
-	$(PYTEST) -n $(JOBS) --long -m long --timeout 3600 $(SELECT)
+	$(PYTEST) -n $(JOBS) --dist worksteal --long -m long --timeout 3600 $(SELECT)
 
 test-previous: services ## Runs the previous release's store tests against this release's schema
 	JOBS=$(JOBS) scripts/previous_release.sh $(SELECT)
@@ -80,7 +80,7 @@ docs: services ## Runs every code block of README.md and docs/
 	$(PYTEST) tests/docs
 
 scenarios: services ## Runs the scenarios by behaviour, and checks that the index names a test for each
-	$(PYTEST) -n $(JOBS) tests/scenarios
+	$(PYTEST) -n $(JOBS) --dist worksteal tests/scenarios
 
 mutants: services ## Breaks transitions, fences and orders one by one: a test must catch each
 	$(BIN)/python scripts/mutants.py

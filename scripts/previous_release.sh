@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The last commit on which migration 2 was the newest.
-previous=${PREVIOUS:-94bf06c}
+# The last commit on which migration 3 was the newest.
+previous=${PREVIOUS:-15fdc34}
 here=$PWD
 place=$(mktemp -d)
 trap 'git -C "$here" worktree remove --force "$place/old" 2>/dev/null; rm -rf "$place"' EXIT

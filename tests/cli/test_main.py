@@ -72,16 +72,21 @@ def test_every_command_of_this_half_is_there() -> None:
         "schedules",
         "alerts",
         "audit",
+        "keys",
         "plan",
         "drill",
         "bench",
     ]
     assert {path for path in EVERY if path.count(" ") == 2} == {
-        *(f"duly dead {verb}" for verb in ("groups", "list", "show", "redrive", "purge")),
+        *(
+            f"duly dead {verb}"
+            for verb in ("groups", "list", "show", "ack", "assign", "fixed", "edit", "redrive", "purge")
+        ),
         *(f"duly operations {verb}" for verb in ("list", "show", "pause", "resume", "cancel")),
         *(f"duly schedules {verb}" for verb in ("list", "run", "pause", "resume", "remove")),
         *(f"duly overrides {verb}" for verb in ("list", "lift")),
         *(f"duly audit {verb}" for verb in ("list", "verify")),
+        *(f"duly keys {verb}" for verb in ("new", "list", "rotate")),
         *(f"duly drill {verb}" for verb in ("kill", "duplicate", "reorder", "load")),
         *(f"duly alerts {verb}" for verb in ("list", "history", "test", "silence", "unsilence")),
         *(f"duly token {verb}" for verb in ("create", "login", "list", "revoke")),

@@ -133,8 +133,8 @@ MUTANTS = [
     ),
     Mutant(
         FUNCTIONS + "redrive_4.sql",
-        "select d.id from dead d where d.id = u.id for update",
-        "select d.id from dead d where d.id = -u.id for update",
+        "select d.id from dead d where d.id = u.id and d.successor is null for update",
+        "select d.id from dead d where d.id = -u.id and d.successor is null for update",
         "a dead letter is redriven",
         ("operating",),
     ),

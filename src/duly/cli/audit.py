@@ -47,7 +47,14 @@ def audit() -> None:
 )
 @click.option("--target", metavar="TARGET", help="Only what was done to this, such as queue:mail or job:17.")
 @click.option("--before", type=click.IntRange(1), metavar="ID", help="Go on behind this entry.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, metavar="N")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="At most so many, the newest.",
+)
 @click.pass_context
 def list_(
     context: click.Context,

@@ -63,7 +63,8 @@ class Report(Struct):
         text = [f"{self.drill}: {self.of}, {self.seconds:.0f} s"]
         text += [f"  {name:<12} {said}" for name, said in self.facts.items()]
         text += [f"  note         {note}" for note in self.notes]
-        text += [f"BROKEN: {finding}" for finding in self.findings]
+        # Not in the order in which they were found, which differs from run to run.
+        text += sorted(f"BROKEN: {finding}" for finding in self.findings)
         if self.held:
             return [*text, "Everything held."]
         count = len(self.findings)

@@ -33,7 +33,7 @@ def test_an_operation_is_held_goes_on_and_is_ended(nights: Night) -> None:
 
     assert "20 of 130" in page
     assert '<progress class="meter" max="130" value="20">' in page
-    assert "11s" in page
+    assert "11 s" in page
     assert f"Operation {id} is held." in held
     assert stale.status_code == 409
     assert f"Operation {id} goes on." in resumed
