@@ -24,6 +24,7 @@ from playwright.sync_api import (
 )
 
 from tests.house.tree import ROOT
+from tests.waiting import wait_until
 
 Theme = Literal["light", "dark"]
 PICTURES = ROOT / "build/screenshots"
@@ -122,12 +123,10 @@ def _faults(watched: Watched, name: str, theme: Theme, size: str) -> Iterator[st
     page.set_viewport_size(SIZES[size])
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     # A drawing follows the new width a moment later. (The page's policy forbids it to evaluate what it waits for.)
-    tries = 0
-    while (wider := page.evaluate(WIDER)) > 0 and tries < 50:
-        tries += 1
-        page.wait_for_timeout(100)
-    if wider > 0:
-        yield f"{name}, {theme}, {size}: scrolls sideways by {wider} px"
+    try:
+        wait_until(lambda: page.evaluate(WIDER) <= 0, timeout=5, what="a page that fits")
+    except AssertionError:
+        yield f"{name}, {theme}, {size}: scrolls sideways by {page.evaluate(WIDER)} px"
     PICTURES.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=PICTURES / f"{name}-{theme}-{size}.png", full_page=True)
     if (theme, size) not in JUDGED:
