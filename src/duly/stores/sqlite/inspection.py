@@ -136,17 +136,7 @@ class SQLiteInspection:
         if filter.state not in {None, State.dead}:
             return []
         with self._database.read(snapshot=True) as session:
-            rows = session.rows(
-                "select_dead_groups",
-                queue=filter.queue,
-                task=filter.task,
-                tenant=filter.tenant,
-                correlation=filter.correlation,
-                fingerprint=filter.fingerprint,
-                tag=filter.tag,
-                since=None if filter.since is None else to_micros(filter.since),
-                until=None if filter.until is None else to_micros(filter.until),
-            )
+            rows = session.rows("select_dead_groups", **dead_terms(filter))
             return [_group(session, *row) for row in rows]
 
     def pauses(self) -> list[Pause]:
@@ -238,6 +228,20 @@ class _Tally:
             out_per_s=None if rates is None else rates.outgoing,
             slope_per_s=None if rates is None else rates.slope,
         )
+
+
+def dead_terms(filter: Filter) -> dict[str, str | int | None]:
+    """What a statement over the dead letters that fit is given."""
+    return {
+        "queue": filter.queue,
+        "task": filter.task,
+        "tenant": filter.tenant,
+        "correlation": filter.correlation,
+        "fingerprint": filter.fingerprint,
+        "tag": filter.tag,
+        "since": None if filter.since is None else to_micros(filter.since),
+        "until": None if filter.until is None else to_micros(filter.until),
+    }
 
 
 def lookup_in(session: Session, ids: Sequence[JobId]) -> list[JobRecord | None]:

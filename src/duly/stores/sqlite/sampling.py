@@ -76,9 +76,7 @@ def _ready(session: Session) -> dict[str, int]:
         while step := session.row("select_ready_step", queue=key, most=_PART, **_place(place)):
             place, count = step, count + _PART
         count += int(session.value("select_ready_rest", queue=key, **_place(place)))
-        # The job that the name is read from may have been claimed by now.
-        if queue is not None:
-            ready[queue] = ready.get(queue, 0) + count
+        ready[queue] = ready.get(queue, 0) + count
         lane = session.row("select_ready_lane_after", after=key)
     return ready
 

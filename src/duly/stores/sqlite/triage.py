@@ -11,7 +11,7 @@ from duly.core.lifecycle import Outcome, State
 from duly.core.operating import DeadMark, RedriveOutlook, TriageState, edited_note
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.followups import enqueue
-from duly.stores.sqlite.inspection import lookup_in
+from duly.stores.sqlite.inspection import dead_terms, lookup_in
 from duly.stores.sqlite.moves import ON_DEAD, THEN
 from duly.stores.sqlite.operator import enter
 from duly.stores.sqlite.session import Row, Session
@@ -74,18 +74,7 @@ class SQLiteTriage:
 
     def outlook(self, filter: Filter) -> RedriveOutlook:
         with self._database.read(snapshot=True) as session:
-            row = session.row(
-                "foresee_redrive",
-                queue=filter.queue,
-                task=filter.task,
-                tenant=filter.tenant,
-                correlation=filter.correlation,
-                fingerprint=filter.fingerprint,
-                tag=filter.tag,
-                since=None if filter.since is None else to_micros(filter.since),
-                until=None if filter.until is None else to_micros(filter.until),
-                now=session.now,
-            )
+            row = session.row("foresee_redrive", now=session.now, **dead_terms(filter))
         count, oldest, priority, twins = row or (0, None, None, 0)
         return RedriveOutlook(count, maybe_from_micros(oldest), priority, twins)
 
