@@ -34,6 +34,19 @@
   const keyOf = (node) => (node.nodeType === 1 ? node.id || node.dataset.row || "" : "");
   const kept = (node) =>
     node.nodeType === 1 && (node.hasAttribute("data-keep") || (node.matches("details.act") && node.open));
+  const holds = (node) => kept(node) || (node.nodeType === 1 && $("details.act[open]", node) !== null);
+  // What was said once, and is not in the fresh page, stays where it is.
+  const said = (node) => node.nodeType === 1 && node.hasAttribute("data-said");
+  const alike = (old, fresh) =>
+    old.nodeName === fresh.nodeName && old.className === fresh.className && !keyOf(old) && !said(old);
+  // Without a key: the next of its kind past what went away, but never past what stays. Else what stands here, remade.
+  const unkeyed = (at, fresh, stays) => {
+    for (let node = at; node; node = node.nextSibling) {
+      if (alike(node, fresh)) return node;
+      if (stays(node)) break;
+    }
+    return at && at.nodeName === fresh.nodeName && !keyOf(at) ? at : null;
+  };
   const morph = (old, fresh) => {
     if (kept(old)) return;
     if (old.nodeType === 3) {
@@ -51,24 +64,30 @@
     if (old.matches("input, textarea, select")) return;
     const keyed = new Map();
     for (const child of old.childNodes) if (keyOf(child)) keyed.set(keyOf(child), child);
+    const wanted = new Set([...fresh.childNodes].map(keyOf).filter(Boolean));
+    const stays = (node) => wanted.has(keyOf(node)) || holds(node);
     let at = old.firstChild;
+    const pass = () => {
+      const passed = at;
+      at = at.nextSibling;
+      if (!said(passed) && !stays(passed)) passed.remove();
+    };
     for (const next of [...fresh.childNodes]) {
+      while (at && said(at)) at = at.nextSibling;
       const key = keyOf(next);
-      let mine = key ? keyed.get(key) : at;
-      if (mine && (mine.nodeName !== next.nodeName || keyOf(mine) !== key)) mine = null;
+      let mine = key ? keyed.get(key) : unkeyed(at, next, stays);
+      if (mine && mine.nodeName !== next.nodeName) mine = null;
       if (!mine) {
         old.insertBefore(document.importNode(next, true), at);
         continue;
       }
+      if (!key) while (at !== mine) pass();
       if (mine !== at) old.insertBefore(mine, at);
       else at = at.nextSibling;
       morph(mine, next);
     }
-    while (at) {
-      const gone = at;
-      at = at.nextSibling;
-      if (!kept(gone)) gone.remove();
-    }
+    wanted.clear();
+    while (at) pass();
   };
 
   // Live
@@ -100,7 +119,6 @@
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         const fresh = page.getElementById("main");
         if (!fresh) throw new Error("no page");
-        $$(".flash", main).forEach((flash) => fresh.prepend(document.importNode(flash, true)));
         morph(main, fresh);
         const health = page.getElementById("health");
         if (health && $("#health")) morph($("#health"), health);
