@@ -19,7 +19,7 @@ from tests.services import PostgresServer
 from tests.simulation.world import World
 
 SEEDS = 1_000
-IN_EVERY_RUN = 400
+IN_EVERY_RUN = 200
 ON_SQLITE = 100
 PER_TEST = 25
 
