@@ -197,6 +197,16 @@ def test_an_override_of_a_tenant_lies_over_its_plan(both: App) -> None:
     assert (limit.max_running, limit.override) == (2, made.id)
 
 
+def test_a_tenants_bound_is_refused_where_tenants_have_no_turns(both: App) -> None:
+    both.queue("plain")
+    both.queue("shared", fair=True)
+
+    with pytest.raises(UsageError, match="duly block --queue plain --tenant acme --for 30m"):
+        both.operate.limit("plain", tenant="acme", max_running=2, lasting="1h")
+
+    assert both.operate.limit("shared", tenant="acme", max_running=2, lasting="1h").id
+
+
 def test_a_key_that_does_not_wait_is_not_resumed(both: App) -> None:
     assert not both.operate.resume_key("default", "order-7")
 

@@ -29,6 +29,7 @@ from duly.core.durations import Duration, parse_duration
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.names import Kind, check_name
+from duly.core.why import quoted
 from duly.stores.batches import batch_refused
 
 Unbounded = Literal["none"]
@@ -205,7 +206,15 @@ class ControlActs:
                 raise UsageError(
                     f"a tenant's bounds are a queue's: {target!r} is none; leave tenant or it out"
                 )
-            return tenant_limit(found.removeprefix("queue:"), tenant)
+            queue = found.removeprefix("queue:")
+            policy = self._client.registry.queues.get(queue)
+            if policy is not None and not policy.fair:
+                raise UsageError(
+                    f"queue {queue!r} gives tenants no turns, so that one's bound would hold nothing back there; "
+                    "declare it with fair=True, or block the tenant's jobs for a time: "
+                    f"duly block --queue {quoted(queue)} --tenant {quoted(tenant)} --for 30m"
+                )
+            return tenant_limit(queue, tenant)
         if target is None:
             raise UsageError("what is bounded? Name a queue, task:NAME, resource:NAME, or a tenant")
         return self._target(target, resources=True)

@@ -141,7 +141,7 @@ def _write(store: Store, asks: Sequence[Ask]) -> list[Outcome | BaseException]:
         stored = store.jobs.enqueue([job for ask in asks for job in ask.jobs])
         # They are committed: a reply that fails must not have them stored again.
         return [_replied(ask, part) for ask, part in _parts(asks, stored)]
-    with store.transaction() as connection:
+    with store.transaction(kept=True) as connection:
         return _write_keyed(store, connection, asks)
 
 

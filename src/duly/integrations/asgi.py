@@ -16,6 +16,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _HEADER: Final = HEADER.lower().encode()
 _ALSO: Final = ALSO.lower().encode()
 _TRACE: Final = TRACE.encode()
+_TAKEN: Final = frozenset({_HEADER, _ALSO, _TRACE})
 
 
 class Correlation:
@@ -35,18 +36,17 @@ class Correlation:
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        said = {name: _text(value) for name, value in scope["headers"]} if self._trust else {}
+        said: dict[bytes, str] = {}
+        if self._trust:
+            said = {name: value.decode("latin-1") for name, value in scope["headers"] if name in _TAKEN}
         to = belonging(said.get(_HEADER), said.get(_ALSO), said.get(_TRACE))
+        named = (_HEADER, to.correlation_id.encode())
 
         async def answer(message: Message) -> None:
             if message["type"] in {"http.response.start", "websocket.accept"}:
                 headers = [pair for pair in message.get("headers", ()) if pair[0].lower() != _HEADER]
-                message = {**message, "headers": [*headers, (_HEADER, to.correlation_id.encode())]}
+                message = {**message, "headers": [*headers, named]}
             await send(message)
 
         with bound(to):
             await self._app(scope, receive, answer)
-
-
-def _text(value: bytes) -> str:
-    return value.decode("latin-1")

@@ -5,12 +5,12 @@ What is bound here, enqueues of the same context carry on. Knows no framework an
 
 from __future__ import annotations
 
+import os
+import random
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import urandom
 from typing import Final, NamedTuple
-from uuid import uuid4
 
 from duly.core.trace import made_traceparent, read_traceparent
 from duly.telemetry import context
@@ -23,6 +23,10 @@ TRACE: Final = "traceparent"
 # Fit for a header, a log line and a filter; digits alone would be a job's number.
 _CORRELATION: Final = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9][A-Za-z0-9._:/@+=-]{0,199}")
 
+# Names and no secrets. Asking the system for each would let another thread have the interpreter between two requests.
+_NUMBERS: Final = random.Random()
+os.register_at_fork(after_in_child=_NUMBERS.seed)
+
 
 class Belonging(NamedTuple):
     """What one request belongs to."""
@@ -34,9 +38,12 @@ class Belonging(NamedTuple):
 def belonging(correlation: str | None, request_id: str | None, traceparent: str | None) -> Belonging:
     """What the headers say, where they say it properly; made anew else."""
     taken = next((said for said in (correlation, request_id) if said and _CORRELATION.fullmatch(said)), None)
-    return Belonging(
-        taken or uuid4().hex, read_traceparent(traceparent) or made_traceparent(urandom(16), urandom(8))
-    )
+    trace = read_traceparent(traceparent) if traceparent else None
+    if taken is None or trace is None:
+        made = _NUMBERS.randbytes(40)
+        taken = taken or made[:16].hex()
+        trace = trace or made_traceparent(made[16:32], made[32:])
+    return Belonging(taken, trace)
 
 
 @contextmanager

@@ -381,8 +381,10 @@ class Store(Protocol):
 
     def listen(self, on_work: Callable[[], None]) -> Listener: ...
 
-    def transaction(self) -> AbstractContextManager[Any]:
-        """A connection of the store inside a transaction that commits at the block's end."""
+    def transaction(self, *, kept: bool = False) -> AbstractContextManager[Any]:
+        """A connection of the store inside a transaction that commits at the block's end.
+
+        `kept`: for one who opens many and leaves the connection as it was: a store may use it again for the next."""
 
     def atransaction(self) -> AbstractAsyncContextManager[Any]: ...
 

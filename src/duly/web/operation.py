@@ -14,6 +14,7 @@ from msgspec import Struct
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from duly.core.errors import DulyError
 from duly.core.scopes import Verb
@@ -93,21 +94,29 @@ def routes_of(site: Site, ops: Iterable[Op[Any, Any]]) -> list[BaseRoute]:
     by_path: dict[str, dict[str, Endpoint]] = {}
     for op in ops:
         by_path.setdefault(op.path, {})[op.method] = endpoint_of(site, op)
-    return [Route(path, _dispatch(methods), methods=_METHODS) for path, methods in by_path.items()]
+    return [Route(path, Place(methods), methods=_METHODS) for path, methods in by_path.items()]
 
 
-def _dispatch(methods: Mapping[str, Endpoint]) -> Endpoint:
-    allowed = ", ".join(f"{name}, HEAD" if name == "GET" else name for name in sorted(methods))
+class Place:
+    """One path. An ASGI application and no function, so that Starlette wraps nothing around each request."""
 
-    async def endpoint(request: Request) -> Response:
-        found = methods.get("GET" if request.method == "HEAD" else request.method)
+    def __init__(self, methods: Mapping[str, Endpoint]) -> None:
+        self._methods = methods
+        self._allowed = ", ".join(f"{name}, HEAD" if name == "GET" else name for name in sorted(methods))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
+        found = self._methods.get("GET" if method == "HEAD" else method)
         if found is None:
-            return problem(
-                405, "This address takes other methods", f"it takes {allowed}", headers={"Allow": allowed}
+            response = problem(
+                405,
+                "This address takes other methods",
+                f"it takes {self._allowed}",
+                headers={"Allow": self._allowed},
             )
-        return await found(request)
-
-    return endpoint
+        else:
+            response = await found(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 def endpoint_of(site: Site, op: Op[Any, Any]) -> Endpoint:

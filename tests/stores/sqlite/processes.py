@@ -63,6 +63,8 @@ def fork(path: str, journal: Journal) -> None:
     put(store, 10)
     store.upkeep.sweep(timedelta(hours=1), POISON, timedelta(0))
     listener = store.listen(lambda: None)
+    with store.transaction(kept=True):
+        pass
     codes = _children(store, 4)
     put(store, 10)
     complete(store, worker(store), 5)

@@ -111,8 +111,10 @@ class PostgresStore:
         return PostgresListener(self._database, on_work) if self._notify else Silence()
 
     @contextmanager
-    def transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        """A psycopg connection of ours, in a READ COMMITTED transaction that commits at the block's end."""
+    def transaction(self, *, kept: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        """A psycopg connection of ours, in a READ COMMITTED transaction that commits at the block's end.
+
+        It comes from the pool, `kept` or not."""
         with self._database.transaction() as connection:
             ambient.joined(connection, self.url)
             try:

@@ -11,9 +11,12 @@ from duly.stores.sqlite.database import Database
 
 
 @contextmanager
-def block(database: Database) -> Iterator[sqlite3.Connection]:
-    """Hold the write lock for the whole block; commit at its end, roll back on an error."""
-    connection = database.open_block()
+def block(database: Database, *, kept: bool = False) -> Iterator[sqlite3.Connection]:
+    """Hold the write lock for the whole block; commit at its end, roll back on an error.
+
+    `kept`: with the connection of the last such block, which knows its statements already.
+    """
+    connection = database.open_block(kept=kept)
     mark = database.holding.enter()
     commit = False
     try:
@@ -21,7 +24,7 @@ def block(database: Database) -> Iterator[sqlite3.Connection]:
         commit = True
     finally:
         mark.open = False
-        database.close_block(connection, commit=commit)
+        database.close_block(connection, commit=commit, keep=kept)
 
 
 @asynccontextmanager

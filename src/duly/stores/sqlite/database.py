@@ -6,7 +6,6 @@ waits for SQLite holds the two others, so that writers of all duly processes are
 
 import ctypes
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,8 +17,8 @@ from duly.core.errors import DulyError, UsageError
 from duly.stores.sqlite import forking, migrating
 from duly.stores.sqlite.connecting import Journal, connect, default_journal, set_journal, side_file_error
 from duly.stores.sqlite.errors import FAILURES, Unreachable, is_busy, locked, translate
+from duly.stores.sqlite.handles import Handles
 from duly.stores.sqlite.holding import Holding
-from duly.stores.sqlite.locks import FileQueue
 from duly.stores.sqlite.sequence import Ahead
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.statements import check_prefix, load
@@ -31,34 +30,6 @@ _IDLE_READERS: Final = 4
 _COMMIT_PAUSE: Final = 0.005
 _FIRST_WAIT: Final = 0.25
 """Seconds before we ask whether a transaction of the same thread is what we wait for."""
-
-
-class _Handles:
-    """What one process has open."""
-
-    def __init__(self, path: str, wake: WakeFile) -> None:
-        self.turn = threading.Lock()
-        self.preparing = threading.Lock()
-        self.queue = FileQueue(f"{path}-lock", wake)
-        self.writer: sqlite3.Connection | None = None
-        self.ahead: Ahead | None = None
-        """Of the writer; None while a transaction is open that has taken numbers."""
-        self.readers: list[sqlite3.Connection] = []
-        self.watching: list[sqlite3.Connection] = []
-        self.blocks: list[sqlite3.Connection] = []
-        self.ready = False
-
-    def close_idle(self) -> None:
-        """Close what nobody uses: readers in the pool and, between two transactions, the writer."""
-        while self.readers:
-            self.readers.pop().close()
-        if self.writer is not None and self.turn.acquire(blocking=False):
-            self.writer.close()
-            self.writer = None
-            self.turn.release()
-
-    def left(self) -> list[sqlite3.Connection]:
-        return [*self.readers, *self.watching, *self.blocks, *([] if self.writer is None else [self.writer])]
 
 
 class Database:
@@ -85,7 +56,7 @@ class Database:
         """Whether this process has made the tables, in a file that had none."""
         self._clock = clock
         self._durable = durable
-        self._handles = _Handles(self.path, self.wake)
+        self._handles = Handles(self.path, self.wake)
         self._when_forked: list[Callable[[], None]] = []
         self._unusable = False
         self._utf8 = True
@@ -120,20 +91,28 @@ class Database:
                 session.close()
                 self._give_back(handles, connection)
 
-    def open_block(self) -> sqlite3.Connection:
-        """Take the write lock and hand out a connection of its own inside a transaction; `close_block` must follow."""
+    def open_block(self, *, kept: bool = False) -> sqlite3.Connection:
+        """Take the write lock and hand out a connection of its own inside a transaction; `close_block` must follow.
+
+        `kept`: the one that a block before has left to be used again, if there is one.
+        """
         self.holding.refuse()
         self.prepare()
         handles = self._enter_turn()
         connection = None
         try:
             with self._inside():
-                connection = self._connect(writer=False)
+                if kept:
+                    connection, handles.spare = handles.spare, None
+                if connection is None:
+                    connection = self._connect(writer=False)
+                    set_journal(connection, self.wanted_journal)
+                    self._wait_at_most(connection, _FIRST_WAIT)
                 handles.blocks.append(connection)
-                set_journal(connection, self.wanted_journal)
-                self._wait_at_most(connection, _FIRST_WAIT)
                 self._begin(connection).close()
-                self._wait_at_most(connection, self.busy_timeout)
+                if not kept:
+                    # For what a caller does with it; what is kept is ours, and waits as our writer does.
+                    self._wait_at_most(connection, self.busy_timeout)
         except BaseException:
             try:
                 if connection is not None:
@@ -146,21 +125,29 @@ class Database:
             raise
         return connection
 
-    def close_block(self, connection: sqlite3.Connection, *, commit: bool) -> None:
-        """End what `open_block` began."""
+    def close_block(self, connection: sqlite3.Connection, *, commit: bool, keep: bool = False) -> None:
+        """End what `open_block` began; `keep` the connection for another block, if this one ended well."""
+        handles = self._handles
         try:
             with self._inside():
                 try:
                     if commit and connection.in_transaction:
                         self._commit(connection)
+                    keep = keep and commit and handles.spare is None
+                except BaseException:
+                    keep = False
+                    raise
                 finally:
                     self._roll_back(connection)
                     with suppress(ValueError):
-                        self._handles.blocks.remove(connection)
-                    connection.close()
+                        handles.blocks.remove(connection)
+                    if keep and not connection.in_transaction:
+                        handles.spare = connection
+                    else:
+                        connection.close()
             self.wake.bump()
         finally:
-            self._leave_turn(self._handles)
+            self._leave_turn(handles)
         self.wake.ring()
 
     def session_on(self, connection: sqlite3.Connection) -> Session:
@@ -260,7 +247,7 @@ class Database:
         return read, forget
 
     def close(self) -> None:
-        handles, self._handles = self._handles, _Handles(self.path, self.wake)
+        handles, self._handles = self._handles, Handles(self.path, self.wake)
         # A writer at work ends first. Listeners and blocks end their own.
         ended = handles.turn.acquire(timeout=self.busy_timeout)
         if ended:
@@ -283,7 +270,7 @@ class Database:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         self._unusable = self.holding.after_fork() or self._unusable or bool(inherited)
         self._handles.queue.forget()
-        self._handles = _Handles(self.path, self.wake)
+        self._handles = Handles(self.path, self.wake)
         for forget in self._when_forked:
             forget()
 
@@ -298,14 +285,14 @@ class Database:
         return found == wanted
 
     @contextmanager
-    def _turn(self) -> Iterator[_Handles]:
+    def _turn(self) -> Iterator[Handles]:
         handles = self._enter_turn()
         try:
             yield handles
         finally:
             self._leave_turn(handles)
 
-    def _enter_turn(self) -> _Handles:
+    def _enter_turn(self) -> Handles:
         handles = self._handles
         deadline = time.monotonic() + self.busy_timeout
         if not handles.turn.acquire(timeout=self.busy_timeout):
@@ -322,13 +309,13 @@ class Database:
             raise
         return handles
 
-    def _leave_turn(self, handles: _Handles) -> None:
+    def _leave_turn(self, handles: Handles) -> None:
         try:
             handles.queue.release()
         finally:
             handles.turn.release()
 
-    def _writer(self, handles: _Handles) -> sqlite3.Connection:
+    def _writer(self, handles: Handles) -> sqlite3.Connection:
         if handles.writer is None:
             connection = self._connect(writer=True)
             try:
@@ -343,12 +330,12 @@ class Database:
     def _connect(self, *, writer: bool) -> sqlite3.Connection:
         return connect(self.path, self.busy_timeout, writer=writer, durable=self._durable)
 
-    def _reader(self, handles: _Handles) -> sqlite3.Connection:
+    def _reader(self, handles: Handles) -> sqlite3.Connection:
         with suppress(IndexError):
             return handles.readers.pop()
         return self._connect(writer=False)
 
-    def _give_back(self, handles: _Handles, connection: sqlite3.Connection) -> None:
+    def _give_back(self, handles: Handles, connection: sqlite3.Connection) -> None:
         if handles is self._handles and len(handles.readers) < _IDLE_READERS:
             handles.readers.append(connection)
         else:

@@ -112,9 +112,9 @@ class SQLiteStore:
         version, forget = self._database.change_counter()
         return SQLiteListener(self._database.wake, version, on_work, forget)
 
-    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+    def transaction(self, *, kept: bool = False) -> AbstractContextManager[sqlite3.Connection]:
         """Holds the file's one write lock for the whole block: open it for the final writes only."""
-        return blocks.block(self._database)
+        return blocks.block(self._database, kept=kept)
 
     def atransaction(self) -> AbstractAsyncContextManager[sqlite3.Connection]:
         """As `transaction`, with the waiting in a thread."""

@@ -180,7 +180,7 @@ class ModelStore(ReadableModel):
         return Silence(on_work)
 
     @contextmanager
-    def transaction(self) -> Iterator[object]:
+    def transaction(self, *, kept: bool = False) -> Iterator[object]:
         """Holds the one lock for the whole block; an error brings everything back."""
         with self.tables.lock:
             fields = {name: value for name, value in vars(self.tables).items() if name != "lock"}

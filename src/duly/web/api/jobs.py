@@ -269,7 +269,7 @@ def _key(call: Call[JobRequest, Nothing] | Call[Batch, Nothing], body: Struct) -
             "The Idempotency-Key cannot be kept",
             f"write 1 to {LONGEST_KEY} printable characters of ASCII, such as a UUID",
         )
-    same = f"{call.request.method} {call.request.url.path}\n".encode() + msgspec.json.encode(
+    same = f"{call.request.method} {call.request.scope['path']}\n".encode() + msgspec.json.encode(
         body, order="sorted"
     )
     return AnswerAsk(
