@@ -7,7 +7,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 # More processes than cores: many tests wait for a lease or a signal. Each starts PostgreSQL servers of its own on first use.
-JOBS ?= 3
+JOBS ?= 4
 # `make test k=snooze` runs the tests whose names contain "snooze".
 SELECT := $(if $(k),-k '$(k)')
 # Each writes one page from the code, and with --check says whether the committed page is up to date.
@@ -15,6 +15,8 @@ GENERATED := lifecycle_diagram.py cli_reference.py
 PYTEST := $(BIN)/python -m pytest -q
 # Files of tests need not outlive the machine, and a commit on a disk takes ten times as long. Not where that is tiny.
 export PYTEST_DEBUG_TEMPROOT := $(shell df -Pk /dev/shm 2>/dev/null | awk 'END { if ($$4 > 4000000) print "/dev/shm" }')
+# Thousands of processes are started: where this is set, each compiles every module anew, which takes it half its time.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup demo demo-site dev test test-browser test-long test-previous check format generate typing docs scenarios mutants \
 	drill drill-short bench bench-beside bench-control bench-flat bench-peers bench-short bench-upload bench-web fuzz load soak soak-short ci ci-long clean
@@ -144,7 +146,11 @@ soak-short: services ## The same for a minute at a low rate, to see that it runs
 photos:
 	@scripts/setup-photos.sh
 
-ci: check typing test test-browser mutants drill-short bench-short soak-short photos demo ## All that a change must pass, within 30 minutes on 2 cores
+ci: services chromium ## All that a change must pass, within 30 minutes on 2 cores
+	scripts/side_by_side.sh check typing
+	$(MAKE) test
+	scripts/side_by_side.sh test-browser drill-short soak-short
+	$(MAKE) mutants bench-short photos demo
 
 ci-long: ci test-long test-previous drill bench ## The same with everything that takes long
 

@@ -34,12 +34,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = [name for name in ("long", "browser") if not config.getoption(f"--{name}")]
-    kept = [item for item in items if not any(map(item.get_closest_marker, left_out))]
+    kept: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        (others if any(map(item.get_closest_marker, left_out)) else kept).append(item)
     for item in kept:
         if SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.postgres)
-    if len(kept) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    if others:
+        config.hook.pytest_deselected(items=others)
         items[:] = kept
 
 
