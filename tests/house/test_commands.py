@@ -69,6 +69,9 @@ def test_ci_does_all_that_a_change_must_pass(part: str) -> None:
     wanted = [line for line in make("-n", part).splitlines() if line.startswith(".venv/bin/")]
 
     done = make("-n", "ci").splitlines()
+    for beside in [line.split()[1:] for line in done if line.startswith("scripts/side_by_side.sh ")]:
+        for target in beside:
+            done += make("-n", target).splitlines()
 
     assert wanted
     assert set(wanted) <= set(done)
@@ -91,3 +94,16 @@ def test_contributing_names_only_commands_and_files_that_exist() -> None:
     assert commands
     assert not [command for command in commands if command not in targets()]
     assert not [path for path in paths + files if not (ROOT / path).exists()]
+
+
+def test_what_runs_side_by_side_fails_when_one_of_it_does() -> None:
+    done = subprocess.run(
+        [ROOT / "scripts/side_by_side.sh", "help", "no-such-target"],
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 1
+    assert "Lists every target" in done.stdout
+    assert done.stderr == "failed: no-such-target\n"

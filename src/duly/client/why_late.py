@@ -19,7 +19,9 @@ from duly.core.why_late import Group, cap_reason, dead_reasons, slow_reasons, te
 from duly.stores.protocol import QueueCount
 
 LOOKED_AT: Final = 500
-"""Waiting jobs, half of them the oldest and half the newest."""
+"""Running jobs."""
+SAMPLED: Final = 100
+"""Waiting jobs, half of them the oldest and half the newest: of a quiet queue beside a large one they are far to seek."""
 _LATELY: Final = timedelta(minutes=10)
 _DAY: Final = timedelta(days=1)
 
@@ -64,7 +66,7 @@ def _slow(client: Client, queue: str) -> Iterator[Reason]:
 def _tenant(client: Client, count: QueueCount) -> Iterator[Reason]:
     page = client.store.inspection.page
     waiting = Filter(queue=count.queue, state=State.ready)
-    half = LOOKED_AT // 2
+    half = SAMPLED // 2
     seen = {
         job.id: job.tenant
         for jobs in (page(waiting, after=0, limit=half).jobs, page(waiting, limit=half).jobs)

@@ -15,6 +15,7 @@ from duly.core.operating import (
     Silence,
 )
 from duly.stores.alerts import CHANGES_KEPT, silenced
+from duly.stores.sqlite import sampling
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.operator import note_act
 from duly.stores.sqlite.session import Row, Session, Value
@@ -37,6 +38,8 @@ class SQLiteAlerts:
         # A time to come was written under another clock.
         if last_at is not None and 0 <= session.now - last_at < span(every):
             return False
+        # Whoever looks wants to see what there is now, also where no worker keeps samples.
+        sampling.sample(self._database)
         with self._database.write() as session:
             return session.run("upsert_sweep", name=_TURN, now=session.now, position=0, seen=last_at) == 1
 

@@ -16,7 +16,7 @@ from duly.core.names import key_of
 from duly.core.share import DatabaseLoad
 from duly.core.why import MOST_AHEAD, JobFacts
 from duly.stores.protocol import DeadGroup, OperationRecord, Page, Pause, QueueCount, WorkerRecord
-from duly.stores.sqlite import migrating, sampling
+from duly.stores.sqlite import depths, migrating, sampling
 from duly.stores.sqlite.connecting import wal_is_safe
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.facts import facts_in
@@ -30,6 +30,8 @@ _LARGE_WAL: Final = 256 * 1024 * 1024
 # A page reads on for so long, then answers with what it has and where to go on.
 _PAGE_SECONDS: Final = 0.15
 _PAGE_STEP: Final = 250
+_PASSED: Final = 20_000
+"""Finished jobs of another status that one statement passes, in a few milliseconds."""
 
 
 class _Walk(NamedTuple):
@@ -37,12 +39,20 @@ class _Walk(NamedTuple):
 
     newest: str
     oldest: str
+    newest_step: str | None = None
+    """Of an index that passes what does not fit: how far one statement may go, since none of it may fit."""
+    oldest_step: str | None = None
 
 
 _JOBS: Final = _Walk("select_jobs_before", "select_jobs_after")
 _TAGGED: Final = _Walk("select_tagged_before", "select_tagged_after")
 _CORRELATED: Final = _Walk("select_correlated_before", "select_correlated_after")
-_FINISHED: Final = _Walk("select_finished_ids_before", "select_finished_ids_after")
+_FINISHED: Final = _Walk(
+    "select_finished_ids_before",
+    "select_finished_ids_after",
+    "select_finished_step_before",
+    "select_finished_step_after",
+)
 _BY_STATE: Final = {
     State.ready: _Walk("select_ready_ids_before", "select_ready_ids_after"),
     State.scheduled: _Walk("select_scheduled_ids_before", "select_scheduled_ids_after"),
@@ -90,7 +100,8 @@ class SQLiteInspection:
     ) -> Page:
         """Walks the narrowest index that the filter allows, in statements of a few milliseconds each."""
         walk, value = _source(filter)
-        statement = walk.newest if after is None else walk.oldest
+        newest = after is None
+        statement, step = (walk.newest, walk.newest_step) if newest else (walk.oldest, walk.oldest_step)
         edge = after if after is not None else before if before is not None else 2**63 - 1
         indexed = _indexed(filter)
         found: list[JobRecord] = []
@@ -98,7 +109,10 @@ class SQLiteInspection:
         while True:
             most = max(limit - len(found) + 1, _PAGE_STEP if found or filter.parts() else limit + 1)
             with self._database.read() as session:
-                ids = [JobId(id) for (id,) in session.rows(statement, edge=edge, value=value, most=most)]
+                until = None if step is None else session.value(step, edge=edge, most=_PASSED)
+                limits = {} if step is None else {"until": _end(newest) if until is None else until}
+                rows = session.rows(statement, edge=edge, value=value, most=most, **limits)
+                ids = [JobId(id) for (id,) in rows]
                 records = _records(session, ids)
             for id in ids:
                 record = records.get(id)
@@ -108,19 +122,27 @@ class SQLiteInspection:
                     found.append(record)
                 edge = id
             if len(ids) < most:
-                return Page(tuple(found), None)
+                if until is None:
+                    return Page(tuple(found), None)
+                edge = until
             if time.monotonic() >= give_up:
                 return Page(tuple(found), edge)
 
     def counts(self) -> list[QueueCount]:
         with self._database.read(snapshot=True) as session:
             rows = session.rows("select_counts", now=session.now)
+            waiting = [*depths.depths(session)]
             rates = sampling.rates(session)
             now = session.now
         queues: dict[str, _Tally] = {}
         for kind, queue, count, extreme in rows:
             if queue is not None:
                 queues.setdefault(queue, _Tally()).add(kind, count, extreme)
+        for one in waiting:
+            tally = queues.setdefault(one.queue, _Tally())
+            tally.add(one.state, one.jobs, one.extreme)
+            if one.estimated:
+                tally.estimated.add(one.state)
         return [queues[queue].told(queue, now, rates.get(queue)) for queue in sorted(queues)]
 
     def waiting(self) -> int:
@@ -197,6 +219,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
+        self.estimated: set[str] = set()
         self.oldest: int | None = None
         self.next_due: int | None = None
         self.paused = False
@@ -227,7 +250,12 @@ class _Tally:
             in_per_s=None if rates is None else rates.incoming,
             out_per_s=None if rates is None else rates.outgoing,
             slope_per_s=None if rates is None else rates.slope,
+            estimated=tuple(sorted(self.estimated)),
         )
+
+
+def _end(newest: bool) -> int:
+    return 0 if newest else 2**63 - 1
 
 
 def dead_terms(filter: Filter) -> dict[str, str | int | None]:

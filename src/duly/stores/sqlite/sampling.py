@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from duly.core.names import key_of
+from duly.stores.sqlite import depths
 from duly.stores.sqlite.database import Database
 from duly.stores.sqlite.measuring import measure
 from duly.stores.sqlite.session import Session
@@ -36,7 +37,9 @@ def sample(database: Database) -> None:
         last_at = None if row is None else row[0]
         if last_at is not None and 0 <= session.now - last_at < _EVERY:
             return
-        now, rows, use = session.now, _measure(session), measure(session, database.path)
+        ready = _ready(session)
+        now, rows, use = session.now, _measure(session, ready), measure(session, database.path)
+    depths.keep(database, ready)
     with database.write() as session:
         if session.run("upsert_sweep", name=_NAME, now=now, position=0, seen=last_at) == 0:
             return
@@ -47,8 +50,7 @@ def sample(database: Database) -> None:
         session.run("delete_acts", before=now - _ACTS_KEPT)
 
 
-def _measure(session: Session) -> list[dict[str, str | int | float | bytes | None]]:
-    ready = _ready(session)
+def _measure(session: Session, ready: dict[str, int]) -> list[dict[str, str | int | float | bytes | None]]:
     latest = {queue: (at, finished) for queue, at, _, finished in session.rows("select_latest_samples")}
     names = {queue for _, queue in session.rows("select_finished_queues")} | ready.keys() | latest.keys()
     rows: list[dict[str, str | int | float | bytes | None]] = []

@@ -72,6 +72,9 @@ create index answer_expires on {schema}.answer (expires_at);
 
 -- The job with edited arguments that runs in the place of a dead letter, which stays.
 alter table {schema}.dead add column successor bigint;
+-- All that groups and counts of dead letters ask for, so that their tracebacks are not read.
+create index dead_by_error on {schema}.dead (fingerprint, queue, task, died_at)
+    include (id, tenant, enqueued_at, correlation_id, successor);
 
 -- What people say about a group of dead letters; the fingerprint is empty for those without an error.
 create table {schema}.dead_group (

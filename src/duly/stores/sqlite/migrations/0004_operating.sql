@@ -169,3 +169,13 @@ create table {prefix}_tally (
 ) strict, without rowid;
 
 create index {prefix}_attempt_ended on {prefix}_attempt (ended_at);
+
+-- How many jobs of a queue wait in a state that has too many to count them for every look; whoever keeps the samples counts.
+create table {prefix}_depth (
+    state text not null check (state in ('ready', 'scheduled', 'blocked', 'dead')),
+    queue text not null,
+    count integer not null,
+    extreme integer,
+    at integer not null,
+    primary key (state, queue)
+) strict, without rowid;

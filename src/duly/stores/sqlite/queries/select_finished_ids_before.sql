@@ -1,2 +1,5 @@
--- Ids of finished jobs of one status, the newest first. Lock: none. Index: primary key, in order.
-select id from {prefix}_finished where status = :value and id < :edge order by id desc limit :most
+-- Ids of finished jobs of one status down to an id, the newest first. Lock: none. Index: primary key, one range.
+select id from {prefix}_finished
+where status = :value and id < :edge and id >= :until
+order by id desc
+limit :most
