@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from socket import socket
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,8 +15,13 @@ from duly.app import App
 from duly.client.settings import Settings, without_password
 from duly.core.errors import UsageError
 
+from .errors import Failed
 from .options import common
 from .session import session_of
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from uvicorn import Config
 
 _NO_TOKENS = (
     "no live token is stored, so that nobody could ask anything: make one with duly token create --name shop "
@@ -36,6 +43,13 @@ _NO_TOKENS = (
 )
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="PEM.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="PEM.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    default=1,
+    metavar="N",
+    help="So many, on one port; each counts a token's requests for itself. [1]",
+)
 @click.pass_context
 def serve(
     context: click.Context,
@@ -49,11 +63,13 @@ def serve(
     trusted_proxies: str | None,
     tls_cert: str | None,
     tls_key: str | None,
+    processes: int,
 ) -> None:
     """Answer HTTP for the jobs of APP (MODULE[:NAME]), or of a store alone.
 
     With an App, arguments are checked against its tasks; without one, against what workers have registered. It listens
-    on this machine only unless told otherwise, and answers nobody without a token unless it is --open.
+    on this machine only unless told otherwise, and answers nobody without a token unless it is --open. One process uses
+    one core; with --processes several share the port, and one that dies is replaced.
 
     \b
       duly serve shop.background
@@ -70,9 +86,13 @@ def serve(
         raise UsageError("TLS needs both: give --tls-cert and --tls-key")
     secure = tls_cert is not None
     _refuse_open_door(app, settings.host, is_open=is_open)
+    if processes > 1:
+        _refuse_private_store(app)
     for line in warnings(settings, secure=secure):
         click.echo(f"warning: {line}", err=True)
-    _run(app, is_open=is_open, rate=rate, tls=(tls_cert, tls_key))
+    code = _run(app, is_open=is_open, rate=rate, tls=(tls_cert, tls_key), processes=processes)
+    if code:
+        sys.exit(code)
 
 
 def is_loopback(host: str) -> bool:
@@ -111,31 +131,58 @@ def _refuse_open_door(app: App, host: str, *, is_open: bool) -> None:
         raise UsageError(f"{_NO_TOKENS}{own}")
 
 
-def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, str | None]) -> None:
-    try:
-        import uvicorn
+def _refuse_private_store(app: App) -> None:
+    if not app.store.capabilities.shared_by_processes:
+        raise UsageError(
+            f"{app.store.url} lives inside one process, and each of several would have a store of its own; leave "
+            "--processes out, or write sqlite:///duly.db"
+        )
 
+
+def _run(
+    app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, str | None], processes: int
+) -> int:
+    try:
         from duly.alerts.watch import AlertWatch
         from duly.telemetry.hub import Hub
+        from duly.web.processes import Processes
         from duly.web.server import build
-        from duly.web.serving import Server
+        from duly.web.serving import Server, run
         from duly.web.site import WebOptions
-        from duly.worker.duties import Duties
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is not installed: pip install 'duly[web]'") from error
-    settings = app.settings
     options = WebOptions(open=is_open)
     if rate is not None:
         options = WebOptions(open=is_open, rate=None if rate == "none" else rate)
-    web = build(app, options, prefix=settings.prefix)
+    web = build(app, options, prefix=app.settings.prefix)
+    config = _config(web, app.settings, tls)
+    stop_streams = web.state.site.watcher.stop
+    alerts, hub = AlertWatch(app.client), Hub()
+    hub.listen(app.client.tell)
+    if processes == 1:
+        _greet(app, is_open=is_open, secure=config.is_ssl)
+        return run(Server(config, stop_streams), [alerts], hub)
+    sockets = _listen(app.settings)
+    _greet(app, is_open=is_open, secure=config.is_ssl)
+    # Once for all: what is wrong with a certificate is told here, and any process goes on with another's TLS session.
+    config.load()
+    # Threads and connections do not survive a fork; each process opens its own.
+    app.close()
+
+    def serve_one(first: bool, started: Callable[[], None]) -> int:
+        try:
+            return run(Server(config, stop_streams, started), [alerts] if first else [], hub, sockets)
+        finally:
+            app.close()
+
+    return Processes(processes, serve_one, sockets).run()
+
+
+def _config(web: Starlette, settings: Settings, tls: tuple[str | None, str | None]) -> Config:
+    import uvicorn
+
     certificate, key = tls
-    scheme = "https" if certificate is not None else "http"
-    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-    click.echo(
-        f"duly serves {scheme}://{shown}:{settings.port}{settings.prefix} ({_place(settings.url)})", err=True
-    )
-    click.echo(f"dashboard: {_way_in(app, is_open=is_open, scheme=scheme)}", err=True)
-    config = uvicorn.Config(
+    return uvicorn.Config(
         web,
         host=settings.host,
         port=settings.port,
@@ -148,20 +195,25 @@ def _run(app: App, *, is_open: bool, rate: str | None, tls: tuple[str | None, st
         log_level=settings.log_level,
         timeout_graceful_shutdown=10,
     )
-    server = Server(config, web.state.site.watcher.stop)
-    hub = Hub()
-    hub.listen(app.client.tell)
-    alerts = Duties([AlertWatch(app.client)], hub)
-    alerts.start()
-    # Once it has ended in order, it sends itself the signal again: to whoever had it before.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
+
+
+def _listen(settings: Settings) -> list[socket]:
+    from duly.web.processes import bind
+
     try:
-        server.run()
-    finally:
-        alerts.stop()
-    if not server.started:
-        sys.exit(1)
+        return bind(settings.host, settings.port)
+    except OSError as error:
+        why = str(error.strerror).partition(" (while")[0]
+        raise Failed(f"cannot listen on {settings.host}, port {settings.port}: {why}") from error
+
+
+def _greet(app: App, *, is_open: bool, secure: bool) -> None:
+    settings, scheme = app.settings, "https" if secure else "http"
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    click.echo(
+        f"duly serves {scheme}://{shown}:{settings.port}{settings.prefix} ({_place(settings.url)})", err=True
+    )
+    click.echo(f"dashboard: {_way_in(app, is_open=is_open, scheme=scheme)}", err=True)
 
 
 def _way_in(app: App, *, is_open: bool, scheme: str) -> str:
