@@ -328,7 +328,7 @@ def _quiet_until_morning(night: Night) -> None:
 
 
 def _what_was_done(night: Night, fingerprint: str) -> None:
-    listed = night.duly("audit", "list", "--since", "24h", "--limit", "1000", "-o", "json").json
+    listed = night.duly("audit", "list", "--since", "24h", "--limit", "10000", "-o", "json").json
     while night.store.audits.seal() is not None:
         pass
     night.clock.advance(MINUTE)

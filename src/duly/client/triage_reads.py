@@ -19,6 +19,8 @@ from duly.stores.protocol import DeadGroup, Store
 
 ALL: Final = Filter()
 NO_ERROR: Final = "-"
+FORESEEN: Final = 10_000
+"""Letters of one error that are looked at for their priorities and twins; a dry run looks at all."""
 """How the fingerprint of letters without an error is written."""
 _MARKS: Final = 10_000
 
@@ -56,7 +58,7 @@ class GroupDetail(msgspec.Struct, frozen=True):
     groups: tuple[TriagedGroup, ...]
     """One per queue and task, the largest first."""
     outlook: RedriveOutlook
-    """What a redrive of all of them would meet."""
+    """What a redrive of all of them would meet; a server may tell priority and twins of the `FORESEEN` latest."""
     latest: JobRecord | None
     """None for letters without an error, which no filter finds by their fingerprint."""
 
@@ -98,7 +100,7 @@ class TriageReads(ControlReads):
         if groups[0].fingerprint:
             jobs = store.inspection.page(_dead(filter), limit=1).jobs
             latest = jobs[0] if jobs else None
-            outlook = store.triage.outlook(filter)
+            outlook = store.triage.outlook(filter, FORESEEN)
         else:
             count = sum(group.count for group in groups)
             outlook = RedriveOutlook(count, min(group.first for group in groups))

@@ -20,7 +20,7 @@ from duly.stores.protocol import QueueCount
 
 LOOKED_AT: Final = 500
 """Running jobs."""
-SAMPLED: Final = 100
+SAMPLED: Final = 60
 """Waiting jobs, half of them the oldest and half the newest; those of a quiet queue are far to seek."""
 _LATELY: Final = timedelta(minutes=10)
 _DAY: Final = timedelta(days=1)

@@ -116,7 +116,7 @@ class RedriveOutlook(Struct, frozen=True):
     oldest: datetime | None = None
     """the first of which died then."""
     priority: int | None = None
-    """The least urgent of theirs; None without any. Of the 10,000 that died last at least, and so are `twins`."""
+    """The least urgent of theirs; None without any."""
     twins: int = 0
     """So many have a unique key that a live job holds: they would stay dead while it does."""
 

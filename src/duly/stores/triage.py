@@ -58,8 +58,10 @@ class TriageStore(Protocol):
     def regressions(self, most: int = 100) -> list[DeadMark]:
         """Make fixed groups in which a job has died since new for good, each told to one caller only."""
 
-    def outlook(self, filter: Filter) -> RedriveOutlook:
-        """What a redrive of the dead letters that fit would meet; `where` is not looked at."""
+    def outlook(self, filter: Filter, most: int | None = None) -> RedriveOutlook:
+        """What a redrive of the dead letters that fit would meet; `where` is not looked at.
+
+        With `most` a store may tell priority and twins of so many that died last."""
 
     def asked(self, id: JobId) -> NewJob | None:
         """A dead letter as it was asked for, with its keys and follow-ups, to be enqueued anew: due at once, without

@@ -214,7 +214,8 @@ class OutlookAnswer(Struct, frozen=True):
     priority: int | None
     """The least urgent of their own."""
     twins: int
-    """So many have a unique key that a live job holds: they would stay dead while it does."""
+    """So many have a unique key that a live job holds: they would stay dead while it does. Of one error's letters the
+    10,000 latest are looked at."""
 
 
 class DeadGroupDetailAnswer(Struct, frozen=True):

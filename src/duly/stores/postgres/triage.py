@@ -64,7 +64,7 @@ class PostgresTriage:
     def regressions(self, most: int = 100) -> list[DeadMark]:
         return [_mark(row) for row in self._database.call("regress_dead", {"most": most})]
 
-    def outlook(self, filter: Filter) -> RedriveOutlook:
+    def outlook(self, filter: Filter, most: int | None = None) -> RedriveOutlook:
         parameters = {
             "queue": filter.queue,
             "task": filter.task,
@@ -74,6 +74,7 @@ class PostgresTriage:
             "tag": filter.tag,
             "since": filter.since,
             "until": filter.until,
+            "most": most,
             "now": self._database.now(),
         }
         count, oldest, priority, twins = self._database.call("foresee_redrive", parameters)[0]

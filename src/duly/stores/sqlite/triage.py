@@ -72,7 +72,7 @@ class SQLiteTriage:
                 _keep(session, mark)
             return told
 
-    def outlook(self, filter: Filter) -> RedriveOutlook:
+    def outlook(self, filter: Filter, most: int | None = None) -> RedriveOutlook:
         with self._database.read(snapshot=True) as session:
             row = session.row("foresee_redrive", now=session.now, **dead_terms(filter))
         count, oldest, priority, twins = row or (0, None, None, 0)

@@ -57,7 +57,7 @@ class ModelTriage:
                     told.append(self._model.tables.marks[group])
             return told
 
-    def outlook(self, filter: Filter) -> RedriveOutlook:
+    def outlook(self, filter: Filter, most: int | None = None) -> RedriveOutlook:
         with self._model.tables.lock:
             found = [
                 entry

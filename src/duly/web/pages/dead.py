@@ -7,7 +7,7 @@ from typing import Final
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from duly.client.triage_reads import NO_ERROR, TriagedGroup
+from duly.client.triage_reads import FORESEEN, NO_ERROR, TriagedGroup
 from duly.core.errors import NotFound, UsageError
 from duly.core.filters import Filter
 from duly.core.job import JobRecord
@@ -80,6 +80,7 @@ async def show_one(visit: Visit) -> Response:
         name=detail.fingerprint or NO_ERROR,
         rows=[row_of(group) for group in detail.groups],
         outlook=detail.outlook,
+        foreseen=FORESEEN,
         latest=detail.latest,
         letters=[(job, about(job), successor_of(job.note)) for job in jobs],
         watched=watched,

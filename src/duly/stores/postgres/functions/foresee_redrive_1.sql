@@ -1,9 +1,9 @@
 -- What a redrive of these dead letters would meet: how many can run again, and since when the first has been dead. Of the
--- 10,000 that died last: the least urgent priority of theirs, and how many have a unique key that a live job holds.
+-- p_most that died last (null: of all): the least urgent priority, and how many have a unique key that a live job holds.
 -- Lock: none. Index: dead_by_error or dead_order; job_pkey, unique_key_pkey, those of key_holder_1. Differs: SQLite looks at all.
 create function {schema}.foresee_redrive_1(
     p_queue text, p_task text, p_tenant text, p_correlation text, p_fingerprint text, p_tag text, p_since timestamptz,
-    p_until timestamptz, p_now timestamptz, out count bigint, out oldest timestamptz, out priority int, out twins bigint)
+    p_until timestamptz, p_most int, p_now timestamptz, out count bigint, out oldest timestamptz, out priority int, out twins bigint)
 language sql stable security definer
 set search_path = {schema}, pg_temp
 set jit = off as $$
@@ -24,7 +24,7 @@ set jit = off as $$
                    select 1 from unique_key k
                     cross join lateral key_holder_1(k.id, k.run, k.live, coalesce(p_now, clock_timestamp())) h
                     where k.key = j.unique_key and k.id <> j.id and h.taken)) as twins
-          from (select f.id from fit f order by f.died_at desc, f.id desc limit 10000) x join job j on j.id = x.id
+          from (select f.id from fit f order by f.died_at desc, f.id desc limit p_most) x join job j on j.id = x.id
     )
     select (select count(*) from fit), (select min(f.died_at) from fit f), latest.priority, latest.twins from latest
 $$;

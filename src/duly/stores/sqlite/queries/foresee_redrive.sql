@@ -1,7 +1,7 @@
 -- What a redrive of these dead letters would meet: how many can run again, since when the first has been dead, the least
 -- urgent priority of theirs, and how many have a unique key that a live job holds. Lock: none.
 -- Index: dead whole, job by primary key, unique_key by primary key, the state tables by id.
--- Differs: PostgreSQL looks for priorities and keys at the 10,000 that died last.
+-- Differs: PostgreSQL may look for priorities and keys at those only that died last.
 select count(*), min(d.died_at), max(j.priority), count(case when j.unique_key is not null and exists (
            select 1 from {prefix}_unique_key as k
            left join {prefix}_ready as r on r.id = k.id
