@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from duly import App
+from duly.client.outside import Outside
 from duly.client.signing import make_key
 from duly.client.task import Task
 from duly.client.ticketing import TicketReader, ticket_for
@@ -59,6 +60,25 @@ def test_a_key_that_is_added_elsewhere_is_found_and_the_former_one_still_proves(
     assert old != new
     assert look(both, new).state is TicketState.queued
     assert look(both, old).state is TicketState.queued
+
+
+def test_what_another_server_signed_with_an_added_key_proves_a_reservation(
+    both: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sender(both).enqueue(7)
+    here = Outside(both.client)
+    assert here.held(["A" * 40]) == [None]
+    both.store.tokens.rotate(STORE_KIND, b"a new key of this store, 32 bytes", "tests", "it leaked")
+    other = App(both.settings.url)
+    there = Outside(other.client)
+    incarnation = there.open(["mail"], ["send"], timedelta(seconds=30), "go", 1)
+    (reserved,) = there.take(incarnation, ["mail"], 1, (), suspects=False)
+    other.close()
+
+    monkeypatch.setattr("duly.client.signing.AGAIN", 0.0)
+
+    (held,) = here.held([reserved.token])
+    assert held is not None
 
 
 def test_a_forged_ticket_costs_no_look_at_the_store_after_the_first(

@@ -58,8 +58,11 @@ class Signing:
 
     def _read(self, purpose: str) -> KeyRing:
         self._looked = time.monotonic()
-        ring = self._rings[purpose] = KeyRing(self._client.call(self._stored), purpose)
-        return ring
+        keys = self._client.call(self._stored)
+        # Of every purpose: each may be asked for next, and would not be read again within seconds.
+        for name in {*self._rings, purpose}:
+            self._rings[name] = KeyRing(keys, name)
+        return self._rings[purpose]
 
     def _stored(self) -> list[bytes]:
         tokens = self._client.store.tokens
