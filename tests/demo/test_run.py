@@ -23,7 +23,8 @@ from duly.demo.run import prepare
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+# On a file `make demo` does it, which is a part of `make ci`.
+@pytest.mark.parametrize("store", [pytest.param("sqlite", marks=pytest.mark.long), "postgres"])
 def test_every_photograph_is_resized_once_though_a_worker_is_killed(
     store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -81,7 +81,7 @@ def staged(url: str) -> Iterator[Stage]:
 
 
 def declare(app: App) -> None:
-    app.queue(NAME, owner=TEXT.replace("\u202e", "").replace("\u2066", ""), max_running=20)
+    app.queue(NAME, owner=TEXT.replace("\u202e", "").replace("\u2066", ""), max_running=20, fair=True)
     resource = app.resource(NAME, max_running=4, rate="100/s burst 20", breaker=Breaker())
 
     @app.task(name=NAME, queue=NAME, uses=[resource])

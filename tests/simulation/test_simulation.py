@@ -20,7 +20,7 @@ from tests.simulation.world import World
 
 SEEDS = 1_000
 IN_EVERY_RUN = 200
-ON_SQLITE = 100
+ON_SQLITE = 50
 PER_TEST = 25
 
 
