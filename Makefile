@@ -148,8 +148,8 @@ photos:
 
 ci: services chromium ## All that a change must pass, within 30 minutes on 2 cores
 	scripts/side_by_side.sh check typing
-	$(MAKE) test
-	scripts/side_by_side.sh test-browser drill-short soak-short
+	$(MAKE) test test-browser
+	scripts/side_by_side.sh drill-short soak-short
 	$(MAKE) mutants bench-short photos demo
 
 ci-long: ci test-long test-previous drill bench ## The same with everything that takes long
