@@ -26,7 +26,7 @@ from duly.core.encoding import encode_value
 from duly.core.errors import NotFound, PayloadError, UsageError
 from duly.core.job import NewJob
 from duly.core.keys import Unique
-from duly.core.names import check_name
+from duly.core.names import LENGTHS, Kind, check_name
 
 _FRESH: Final = 5.0
 """Seconds in which what workers have registered is not read again."""
@@ -39,12 +39,21 @@ Span = Annotated[
         extra_json_schema={"pattern": r"^([0-9]+(ms|[wdhms])|P[0-9]+D|PT[0-9]+[HMS])$"},
     ),
 ]
-QueueName = Annotated[
-    str, Meta(extra_json_schema={"minLength": 1, "maxLength": 100, "pattern": r"^[^\s,:\x00-\x1f]+$"})
-]
-Name = Annotated[
-    str, Meta(extra_json_schema={"minLength": 1, "maxLength": 200, "pattern": r"^[^\s,:\x00-\x1f]+$"})
-]
+# As core.names has it, for the document only: what is none is refused in words that say what to write.
+_CONTROL: Final = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_TEXT: Final = rf"^[^\s{_CONTROL}]([^{_CONTROL}]*[^\s{_CONTROL}])?$"
+
+
+def _named(kind: Kind, pattern: str) -> Meta:
+    return Meta(extra_json_schema={"minLength": 1, "maxLength": LENGTHS[kind], "pattern": pattern})
+
+
+QueueName = Annotated[str, _named("queue", rf"^[^\s,:{_CONTROL}]+$")]
+TaskName = Annotated[str, _named("task", rf"^[^\s,{_CONTROL}]+$")]
+TenantName = Annotated[str, _named("tenant", _TEXT)]
+TagName = Annotated[str, _named("tag", _TEXT)]
+CorrelationName = Annotated[str, _named("correlation id", _TEXT)]
+KeyName = Annotated[str, _named("key", _TEXT)]
 
 
 class Asked(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -59,11 +68,11 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     timeout: Span | None = None
     attempts: int | None = None
     priority: int | None = None
-    tenant: Name | None = None
-    ordering_key: Name | None = None
-    unique_key: Name | None = None
-    tags: tuple[QueueName, ...] | None = None
-    correlation_id: Name | None = None
+    tenant: TenantName | None = None
+    ordering_key: KeyName | None = None
+    unique_key: KeyName | None = None
+    tags: tuple[TagName, ...] | None = None
+    correlation_id: CorrelationName | None = None
 
 
 class Registered:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from duly.client.asked import Name, QueueName
+from duly.client.asked import QueueName, TagName, TaskName, TenantName
 from duly.core.errors import UsageError
 from duly.core.filters import Filter
 from duly.web.api.jobs import unseen
@@ -30,9 +30,9 @@ Ids = Annotated[tuple[Id, ...], Meta(min_length=1, max_length=_MOST_IDS)]
 
 class DeadQuery(Struct, frozen=True, forbid_unknown_fields=True):
     queue: QueueName | None = None
-    task: Name | None = None
-    tenant: Name | None = None
-    tag: QueueName | None = None
+    task: TaskName | None = None
+    tenant: TenantName | None = None
+    tag: TagName | None = None
     fingerprint: str | None = None
 
 

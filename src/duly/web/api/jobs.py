@@ -11,7 +11,16 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from duly.client.asked import Asked, Name, QueueName, Span, read_span
+from duly.client.asked import (
+    Asked,
+    CorrelationName,
+    QueueName,
+    Span,
+    TagName,
+    TaskName,
+    TenantName,
+    read_span,
+)
 from duly.client.authorship import acting
 from duly.client.intake import Answer, Ask, Outcome
 from duly.client.notices import Notices
@@ -79,11 +88,11 @@ class JobQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     queue: QueueName | None = None
-    task: Name | None = None
-    tenant: Name | None = None
+    task: TaskName | None = None
+    tenant: TenantName | None = None
     state: State | msgspec.UnsetType = msgspec.UNSET
-    tag: QueueName | None = None
-    correlation: Name | None = None
+    tag: TagName | None = None
+    correlation: CorrelationName | None = None
     fingerprint: str | None = None
     since: str | None = None
     until: str | None = None

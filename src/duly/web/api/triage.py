@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from duly.client.asked import Name, QueueName
+from duly.client.asked import QueueName, TaskName
 from duly.core.operating import DeadMark
 from duly.web.api.jobs import unseen
 from duly.web.operation import Call, Nothing, Op, answer, read_number
@@ -31,12 +31,12 @@ class GroupQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Of one error in several queues and tasks all groups, unless one is named."""
 
     queue: QueueName | None = None
-    task: Name | None = None
+    task: TaskName | None = None
 
 
 class Marking(Struct, frozen=True, forbid_unknown_fields=True):
     queue: QueueName | None = None
-    task: Name | None = None
+    task: TaskName | None = None
     note: Note | None = None
     reason: Reason = ""
 

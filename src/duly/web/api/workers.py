@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from duly.client.asked import Name, QueueName, Span, read_span
+from duly.client.asked import QueueName, Span, TaskName, read_span
 from duly.client.outside import MOST_CLAIMED, Ending, Held, Reserved, completed, failed, read_lease
 from duly.core.defaults import MAX_RESULT
 from duly.core.durations import format_size
@@ -45,7 +45,7 @@ class Claiming(Struct, frozen=True, forbid_unknown_fields=True):
     """Wait so long for work, at most 30s."""
     worker: Annotated[str, Meta(max_length=100)] = ""
     """A name of your own, by which `extend` finds all that you hold."""
-    tasks: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=1000)] | None = None
+    tasks: Annotated[tuple[TaskName, ...], Meta(min_length=1, max_length=1000)] | None = None
     """Those that you can run; left out: all that are known. Other jobs are left to others."""
 
 
