@@ -107,6 +107,23 @@ def test_ages_are_those_of_the_heads_though_the_count_is_an_estimate(
     assert first_due == time()
 
 
+def test_what_was_due_first_is_not_told_once_it_has_gone(
+    store: SQLiteStore, time: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(depths, "_DUE", 3)
+    fill(store, "rare", 1, delay=timedelta(seconds=10))
+    fill(store, "rare", 1, delay=timedelta(hours=2))
+    fill(store, "mail", FEW + 5, delay=timedelta(hours=1))
+    store.alerts.turn(SOON)
+    first = count(store, "rare").next_due
+    time.advance("20s")
+    store.upkeep.promote(10)
+
+    assert first == time() - timedelta(seconds=10)
+    assert count(store, "rare").next_due is None
+    assert count(store, "mail").next_due == time() - timedelta(seconds=20) + timedelta(hours=1)
+
+
 def test_a_queue_that_was_emptied_since_is_not_told(store: SQLiteStore) -> None:
     fill(store, "mail", FEW + 5)
     fill(store, "other", FEW + 5)

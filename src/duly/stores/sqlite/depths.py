@@ -144,8 +144,10 @@ def _scheduled(session: Session, known: Mapping[str, _Known]) -> Iterator[Depth]
     due: dict[str | None, int] = dict(session.rows("select_due_heads", most=_DUE))
     for queue in sorted({*known, *(name for name in due if name is not None)}):
         found = known.get(queue, _Known(1, None))
-        # What was the first when they were counted may have gone since; it is told while nothing nearer is known.
-        yield Depth("scheduled", queue, found.jobs, due.get(queue, found.extreme), estimated=True)
+        # What was the first when they were counted may have gone since: then nobody knows the next until they are
+        # counted again.
+        first = found.extreme if found.extreme is not None and found.extreme > session.now else None
+        yield Depth("scheduled", queue, found.jobs, due.get(queue, first), estimated=True)
 
 
 def _blocked(session: Session, known: Mapping[str, _Known]) -> Iterator[Depth]:
