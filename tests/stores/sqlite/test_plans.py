@@ -82,6 +82,10 @@ HOT: dict[str, tuple[dict[str, int | str | bytes], list[str]]] = {
         ],
     ),
     "select_due": ({"now": FAR, "most": 50}, ["SEARCH s USING INDEX duly_scheduled_due (run_at<?)"]),
+    "select_dead_error_ids_before": (
+        {"value": "a91f03c2", "edge": FAR, "most": 50},
+        ["SEARCH duly_dead USING INDEX duly_dead_fingerprint (fingerprint=? AND id<?)"],
+    ),
     "select_next_due": ({}, ["SEARCH duly_scheduled USING INDEX duly_scheduled_due"]),
     "select_expired_ready": ({"now": FAR, "most": 50}, ["SEARCH duly_ready USING INDEX duly_ready_expires"]),
     "select_parked": (
