@@ -23,6 +23,8 @@ from duly.stores.protocol import DeadGroup, OperationRecord, Page, Pause, QueueC
 
 # A page reads on for so long, then answers with what it has and where to go on.
 _PAGE_SECONDS: Final = 0.15
+_FINGERPRINT: Final = 8
+"""Digits of a whole fingerprint."""
 _PAGE_STEP: Final = 250
 _SKEW: Final = 2.0
 
@@ -76,7 +78,10 @@ class PostgresInspection:
         source, value = _source(filter)
         # Without a correlation id of its own a job is found by its number, which stands in no index of those.
         own = _own(value) if source == "correlation" else None
-        statement = "list_ids_before" if after is None else "list_ids_after"
+        if source == "error":
+            statement = "select_dead_error_ids_before" if after is None else "select_dead_error_ids_after"
+        else:
+            statement = "list_ids_before" if after is None else "list_ids_after"
         edge = after if after is not None else before if before is not None else 2**63 - 1
         indexed = replace(filter, where=None)
         found: list[JobRecord] = []
@@ -193,7 +198,8 @@ def _source(filter: Filter) -> tuple[str, str | None]:
     if filter.tag is not None:
         return "tag", filter.tag
     if filter.fingerprint is not None:
-        return "dead", None
+        # The beginning of one may stand for several errors, whose letters no index has in one order.
+        return ("error", filter.fingerprint) if len(filter.fingerprint) == _FINGERPRINT else ("dead", None)
     if filter.state is not None:
         return _BY_STATE.get(filter.state, "finished"), None
     return "job", None

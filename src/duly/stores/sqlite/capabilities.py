@@ -134,8 +134,6 @@ CAPABILITIES: Final = Capabilities(
         "select_correlated_before",
         "select_counts",
         "select_dead_counts",
-        "select_dead_error_ids_after",
-        "select_dead_error_ids_before",
         "select_dead_groups",
         "select_dead_ids_after",
         "select_dead_ids_before",

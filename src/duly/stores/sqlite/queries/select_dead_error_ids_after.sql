@@ -1,2 +1,2 @@
--- Ids of dead letters of one error, the oldest first. Lock: none. Index: dead_fingerprint, one range.
+-- Ids of dead letters of one error, the oldest first. Lock: none. Index: dead_fingerprint, one range. Differs: none.
 select id from {prefix}_dead where fingerprint = :value and id > :edge order by id asc limit :most
