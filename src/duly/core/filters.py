@@ -30,6 +30,7 @@ _NAMED: Final[dict[str, Kind]] = {
     "correlation": "correlation id",
 }
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{4,8}")
+_WHOLE: Final = 8
 _WHERE: Final = re.compile(
     r"\s*((?:\[\"[^\"]*\"\]|\[(?!\")|[^\s=!<>~\[])+)\s*([=!<>~]+)\s*(.*?)\s*", re.DOTALL
 )
@@ -183,6 +184,11 @@ class Filter(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             raise UsageError("since lies after until, so that no job can match; swap them")
         if self.where is not None:
             parse_where(self.where)
+
+    @property
+    def names_one_error(self) -> bool:
+        """Whether the fingerprint is given whole: the beginning of one may stand for several errors."""
+        return self.fingerprint is not None and len(self.fingerprint) == _WHOLE
 
     @property
     def everything(self) -> bool:

@@ -23,8 +23,6 @@ from duly.stores.protocol import DeadGroup, OperationRecord, Page, Pause, QueueC
 
 # A page reads on for so long, then answers with what it has and where to go on.
 _PAGE_SECONDS: Final = 0.15
-_FINGERPRINT: Final = 8
-"""Digits of a whole fingerprint."""
 _PAGE_STEP: Final = 250
 _SKEW: Final = 2.0
 
@@ -198,8 +196,8 @@ def _source(filter: Filter) -> tuple[str, str | None]:
     if filter.tag is not None:
         return "tag", filter.tag
     if filter.fingerprint is not None:
-        # The beginning of one may stand for several errors, whose letters no index has in one order.
-        return ("error", filter.fingerprint) if len(filter.fingerprint) == _FINGERPRINT else ("dead", None)
+        # Letters of several errors no index has in one order.
+        return ("error", filter.fingerprint) if filter.names_one_error else ("dead", None)
     if filter.state is not None:
         return _BY_STATE.get(filter.state, "finished"), None
     return "job", None

@@ -130,7 +130,7 @@ def _ready(session: Session, known: Mapping[str, _Known]) -> Iterator[Depth]:
         if queue is None:
             continue
         jobs = known[queue].jobs if queue in known else 0
-        if jobs <= min(EXACT // 2, left):
+        if jobs <= min(EXACT // 2, max(left, 0)):
             jobs = session.value("select_ready_size", queue=lane, most=EXACT + 1)
             left -= jobs
             yield Depth("ready", queue, jobs, oldest, estimated=jobs > EXACT)
@@ -141,8 +141,11 @@ def _ready(session: Session, known: Mapping[str, _Known]) -> Iterator[Depth]:
 
 
 def _scheduled(session: Session, known: Mapping[str, _Known]) -> Iterator[Depth]:
-    due: dict[str | None, int] = dict(session.rows("select_due_heads", most=_DUE))
-    for queue in sorted({*known, *(name for name in due if name is not None)}):
+    due: dict[str, int] = {}
+    for name, at in session.rows("select_due_heads", most=_DUE):
+        if name is not None:
+            due[name] = min(at, due.get(name, at))
+    for queue in sorted({*known, *due}):
         found = known.get(queue, _Known(1, None))
         # What was the first when they were counted may have gone since: then nobody knows the next until they are
         # counted again.
@@ -159,7 +162,7 @@ def _dead(session: Session, known: Mapping[str, _Known]) -> Iterator[Depth]:
     left = _LEFT
     for (queue,) in session.rows("select_dead_queues"):
         jobs = known[queue].jobs if queue in known else 0
-        if jobs <= min(EXACT // 2, left):
+        if jobs <= min(EXACT // 2, max(left, 0)):
             jobs = session.value("select_dead_size", queue=queue, most=EXACT + 1)
             left -= jobs
             yield Depth("dead", queue, jobs, estimated=jobs > EXACT)

@@ -54,8 +54,6 @@ _FINISHED: Final = _Walk(
     "select_finished_step_after",
 )
 _BY_ERROR: Final = _Walk("select_dead_error_ids_before", "select_dead_error_ids_after")
-_FINGERPRINT: Final = 8
-"""Digits of a whole fingerprint."""
 _BY_STATE: Final = {
     State.ready: _Walk("select_ready_ids_before", "select_ready_ids_after"),
     State.scheduled: _Walk("select_scheduled_ids_before", "select_scheduled_ids_after"),
@@ -293,9 +291,8 @@ def _source(filter: Filter) -> tuple[_Walk, str | None]:
     if filter.tag is not None:
         return _TAGGED, filter.tag
     if filter.fingerprint is not None:
-        # The beginning of one may stand for several errors, whose letters no index has in one order.
-        whole = len(filter.fingerprint) == _FINGERPRINT
-        return (_BY_ERROR, filter.fingerprint) if whole else (_BY_STATE[State.dead], None)
+        # Letters of several errors no index has in one order.
+        return (_BY_ERROR, filter.fingerprint) if filter.names_one_error else (_BY_STATE[State.dead], None)
     if filter.state is None:
         return _JOBS, None
     return _BY_STATE.get(filter.state, _FINISHED), filter.state.value
