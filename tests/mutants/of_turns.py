@@ -82,7 +82,7 @@ TURNS = [
         ("sharing",),
     ),
     Mutant(
-        FUNCTIONS + "take_1.sql",
+        FUNCTIONS + "take_2.sql",
         "coalesce(taking.free[v_place] + v_kept::int > 0, true)",
         "(coalesce(taking.free[v_place] > 0, true) or v_kept)",
         "a place that was kept counts against a cap that was lowered",
@@ -96,8 +96,8 @@ TURNS = [
         ("changing",),
     ),
     Mutant(
-        FUNCTIONS + "admitted_order_1.sql",
-        "(b.id = any(p_waited)) is not true as fresh",
+        FUNCTIONS + "admitted_order_2.sql",
+        "b.id not in (select w.id from unnest(p_waited) as w (id)) as fresh",
         "true as fresh",
         "whom a limit has let go on comes before those that have just come",
         ("sharing",),
