@@ -40,7 +40,7 @@ def server() -> str:
 
 
 def kind() -> str:
-    """Which of a queue's handlers is measured: plain, or for duly threads, short, keys, everything."""
+    """Which handler is measured: plain, or for duly threads, short, keys, everything; idle where a worker waits."""
     return os.environ.get("BENCH_KIND", "plain")
 
 

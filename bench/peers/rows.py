@@ -32,7 +32,7 @@ WORKLOADS = {
         # Long enough for the start of the second process not to matter, and the same for one to compare with.
         Workload("long", "drain", 60_000, 0),
         Workload("two", "drain", 60_000, 500, processes=2),
-        Workload("latency", "latency", 200, 10, "ms"),
+        Workload("latency", "latency", 200, 10, "ms", kind="idle"),
         Workload("threads", "drain", 20_000, 300, kind="threads"),
         Workload("short", "drain", 20_000, 300, kind="short"),
         Workload("keys", "drain", 20_000, 0, kind="keys"),
@@ -41,9 +41,9 @@ WORKLOADS = {
     )
 }
 SHARED = ("one", "bulk", "drain", "latency")
+BARE = (*SHARED, "short")
 # Of a queue that has no bulk interface.
 SINGLE = ("one", "drain", "latency")
-BARE = ("one", "bulk", "drain")
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,9 +112,9 @@ def _percentiles(results: Results, row: str, workload: str) -> str:
 
 
 def own(results: Results) -> str:
-    """duly's further workloads, a line each, a column per row."""
-    rows = [row for row in results.rows() if ROWS[row].adapter == "duly"]
-    if not rows:
+    """duly's further workloads, a line each, a column per row; beside each what was measured without a queue."""
+    rows = [row for row in results.rows() if ROWS[row].adapter in {"limit", "duly"}]
+    if not any(ROWS[row].adapter == "duly" for row in rows):
         return ""
     lines = [f"| workload | {' | '.join(rows)} |", f"|---|{'--:|' * len(rows)}"]
     for workload in (workload for workload in WORKLOADS if workload not in SHARED):

@@ -1,7 +1,7 @@
 """duly, through its public interface: what a user would write, with the defaults that a user gets.
 
 Plain: an async no-op. Threads: a `def`. Short: 1 ms of waiting. Keys: typed arguments, tags, a unique key. Everything:
-the same and a step.
+the same, one of 1,000 ordering keys, a limit, events as JSON, and a step.
 """
 
 import asyncio
@@ -55,8 +55,8 @@ async def keys(name: str, order: Order) -> None:  # noqa: ARG001  # it is in the
     record(order.number)
 
 
-@jobs.task(unique="order:{name}")
-async def everything(job: Job, name: str, order: Order) -> int:  # noqa: ARG001  # it is in the key
+@jobs.task(unique="order:{name}", ordering_key="customer:{customer}", max_running=1_000)
+async def everything(job: Job, name: str, customer: int, order: Order) -> int:  # noqa: ARG001  # they are in the keys
     record(order.number)
     return await job.astep("count", lambda: sum(line.pieces for line in order.lines))
 
@@ -65,7 +65,10 @@ LIVE = ("ready", "blocked", "claimed")
 PLACED = datetime(2026, 1, 1, tzinfo=UTC)
 LINES = [Line("pencil", 2), Line("paper", 500)]
 TASKS: dict[str, Task[[float], Any]] = {"plain": plain, "threads": threads, "short": short}
-ORDERS: dict[str, Task[[str, Order], Any]] = {"keys": keys, "everything": everything}
+CUSTOMERS = 1_000
+TAGS = ["customer:7", "bench"]
+# An event for each attempt.
+TOLD = ("env", "DULY_LOG=json", "DULY_LOG_LEVEL=debug")
 
 
 class Duly(Adapter):
@@ -87,9 +90,17 @@ class Duly(Adapter):
         self.task.enqueue(number)
 
     def enqueue_many(self, numbers: Sequence[float]) -> None:
-        if kind() in ORDERS:
-            tagged = ORDERS[kind()].using(tags=["customer:7", "bench"])
-            jobs.enqueue_many(tagged.draft(str(number), Order(number, PLACED, LINES)) for number in numbers)
+        if kind() == "keys":
+            jobs.enqueue_many(
+                keys.using(tags=TAGS).draft(str(number), Order(number, PLACED, LINES)) for number in numbers
+            )
+        elif kind() == "everything":
+            jobs.enqueue_many(
+                everything.using(tags=TAGS).draft(
+                    str(number), int(number) % CUSTOMERS, Order(number, PLACED, LINES)
+                )
+                for number in numbers
+            )
         else:
             jobs.enqueue_many(self.task.draft(number) for number in numbers)
 
@@ -111,7 +122,9 @@ class Duly(Adapter):
 
     def worker(self) -> list[str]:
         processes = os.environ.get("BENCH_PROCESSES", "1")
-        return [sys.executable, "-m", "duly.cli.main", "worker", f"{__name__}:jobs", "--processes", processes]
+        told = TOLD if kind() == "everything" else ()
+        program = [*told, sys.executable, "-m", "duly.cli.main"]
+        return [*program, "worker", f"{__name__}:jobs", "--processes", processes]
 
 
 def later(number: float, at: float) -> Draft[Any]:
