@@ -20,6 +20,20 @@ KEYS = [
         ("keying",),
     ),
     Mutant(
+        FUNCTIONS + "enqueue_keyed_1.sql",
+        "array[null::bigint], not p_own, v_now)",
+        "array[null::bigint], false, v_now)",
+        "a duplicate in a transaction keeps its job from running before the commit",
+        ("uniqueness",),
+    ),
+    Mutant(
+        FUNCTIONS + "enqueue_keyed_1.sql",
+        "insert into keyed (key, id) values (p_ordering, v_id);",
+        "null;",
+        "a single job with an ordering key has a place in its order",
+        ("ordering",),
+    ),
+    Mutant(
         FUNCTIONS + "store_jobs_2.sql",
         "update idempotency i set id = v_told.holder where i.id = v_mine[v_key.place];",
         "null;",

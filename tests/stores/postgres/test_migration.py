@@ -150,7 +150,13 @@ def test_jobs_in_every_state_outlive_the_migration_and_go_on(
     store = open_store(old_url)
     me, ids = jobs_in_every_state(store, previous)
 
-    assert store.schema.migrate() == ["0002_keys", "0003_control", "0004_operating", "0005_chains"]
+    assert store.schema.migrate() == [
+        "0002_keys",
+        "0003_control",
+        "0004_operating",
+        "0005_chains",
+        "0006_keyed",
+    ]
 
     records = {record.state: record for record in store.inspection.lookup(list(ids.values())) if record}
     assert {state: record.id for state, record in records.items()} == ids
@@ -267,7 +273,7 @@ def test_plain_jobs_of_both_releases_are_run_by_both(store: PostgresStore, besid
 def test_a_store_that_meets_the_previous_schema_says_what_to_run(open_store: Open, old_url: str) -> None:
     store = open_store(old_url)
 
-    with pytest.raises(MigrationNeeded, match="has version 1, this release needs 5; run: duly migrate"):
+    with pytest.raises(MigrationNeeded, match="has version 1, this release needs 6; run: duly migrate"):
         store.inspection.lookup([JobId(1)])
 
 

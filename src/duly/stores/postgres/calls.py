@@ -38,6 +38,8 @@ def enqueueing(
     if (alike := columns.alike(jobs, now=now)) is not None:
         name = "enqueue_one_job" if len(jobs) == 1 else "enqueue_alike_jobs"
         return Call(name, alike, _new)
+    if len(jobs) == 1 and (keyed := columns.keyed(jobs[0], own=own, now=now)) is not None:
+        return Call("enqueue_keyed_job", keyed, lambda rows: _keyed(rows, jobs, first))
     if not any(specs.is_rich(job) for job in jobs):
         parameters = columns.new_jobs(jobs, own=own, now=now)
         return Call("enqueue_jobs", parameters, lambda rows: _stored(rows, jobs))

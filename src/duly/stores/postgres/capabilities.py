@@ -90,6 +90,8 @@ CAPABILITIES: Final = Capabilities(
         "enqueue_alike_jobs",
         "enqueue_for_sql",
         "enqueue_jobs",
+        "enqueue_keyed",
+        "enqueue_keyed_job",
         "enqueue_one",
         "enqueue_one_job",
         "enqueue_rich_jobs",

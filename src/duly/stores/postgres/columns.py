@@ -9,6 +9,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
+from duly.core.control import ordering_name
 from duly.core.defaults import INLINE_PAYLOAD
 from duly.core.job import ClaimedJob, Counters, Cursor, Ended, NewJob, Token
 from duly.core.lifecycle import Event, State
@@ -31,7 +32,10 @@ _SPECIAL: Final = (
     "ordering_key", "fair", "batch",
 )  # fmt: skip
 _special: Final = attrgetter(*_SPECIAL)
+_KEYS: Final = frozenset({"tags", "unique", "ordering_key", "fair"})
+_beside_keys: Final = attrgetter(*(name for name in _SPECIAL if name not in _KEYS))
 _NOTHING_SPECIAL: Final = _special(NewJob("", "", b""))
+_NOTHING_BESIDE: Final = _beside_keys(NewJob("", "", b""))
 _kind: Final = attrgetter(
     "queue", "task", "priority", "timeout", "attempts", "tenant", "correlation_id", "trigger", *_SPECIAL
 )
@@ -63,13 +67,34 @@ def alike(jobs: Sequence[NewJob], *, now: datetime | None) -> dict[str, Any] | N
         kind = _kind(job)
         if [*map(_kind, jobs)].count(kind) < len(jobs):
             return None
+    return _shared(job, job.args if len(jobs) == 1 else Blobs([job.args for job in jobs]), now)
+
+
+def keyed(job: NewJob, *, own: bool, now: datetime | None) -> dict[str, Any] | None:
+    """The parameters of enqueue_keyed_job.sql; None when this job has more to it than tags and keys."""
+    if _beside_keys(job) != _NOTHING_BESIDE or job.serialise or (job.fair and job.tenant):
+        return None
+    unique, ordering = job.unique, job.ordering_key
+    return {
+        **_shared(job, job.args, now),
+        "tags": texts(list(job.tags)) if job.tags else None,
+        "unique": None if unique is None else unique.digest,
+        "live": None if unique is None else unique.live,
+        "replace": None if unique is None else unique.replace,
+        "ordering_key": ordering,
+        "ordering": None if ordering is None else key_of(ordering_name(job.queue, job.tenant, ordering)),
+        "own": own,
+    }
+
+
+def _shared(job: NewJob, args: bytes | Blobs, now: datetime | None) -> dict[str, Any]:
     return {
         "queue": job.queue,
         "queue_key": queue_key(job.queue),
         "suspect_key": lane_of_suspects(job.queue),
         "task": job.task,
         "task_key": queue_key(job.task),
-        "args": job.args if len(jobs) == 1 else Blobs([job.args for job in jobs]),
+        "args": args,
         "priority": job.priority,
         "timeout": seconds(job.timeout),
         "attempts": job.attempts,

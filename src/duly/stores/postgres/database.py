@@ -49,6 +49,7 @@ _DIRECT: Final = frozenset(
         "enqueue_alike_jobs",
         "enqueue_jobs",
         "enqueue_rich_jobs",
+        "enqueue_keyed_job",
         "keep_steps",
     }
 )
