@@ -21,7 +21,7 @@ PER_CUSTOMER = LimitPolicy("task:limited#customer", max_running=2)
 pytestmark = pytest.mark.slow
 
 
-def _vain(node: dict[str, Any]) -> float:
+def _rows_read(node: dict[str, Any]) -> float:
     removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Join Filter", 0)
     return float((node.get("Actual Rows", 0) + removed) * node.get("Actual Loops", 1))
 
@@ -47,4 +47,4 @@ def test_no_part_of_a_claim_of_many_keys_reads_more_than_twice_the_jobs_that_are
     database.close()
 
     # By the square it would be a hundred thousand.
-    assert max(map(_vain, nodes)) <= 2 * JOBS
+    assert max(map(_rows_read, nodes)) <= 2 * JOBS

@@ -77,7 +77,7 @@ def test_an_enqueue_waits_for_the_transaction_that_is_taking_its_key(store: Post
         (mine,) = store.enqueue_on(user, [job()])
         waiting = threading.Thread(target=lambda: told.extend(store.jobs.enqueue([job()])))
         waiting.start()
-        wait_until(lambda: waits_for_lock(watcher, "enqueue_keyed"), what="the second waits for the key")
+        wait_until(lambda: waits_for_lock(watcher, "enqueue_keyed_1"), what="the second waits for the key")
         user.commit()
         waiting.join()
 
@@ -92,7 +92,7 @@ def test_a_key_whose_transaction_rolls_back_goes_to_the_one_that_waited(
         (mine,) = store.enqueue_on(user, [job()])
         waiting = threading.Thread(target=lambda: told.extend(store.jobs.enqueue([job()])))
         waiting.start()
-        wait_until(lambda: waits_for_lock(watcher, "enqueue_keyed"), what="the second waits for the key")
+        wait_until(lambda: waits_for_lock(watcher, "enqueue_keyed_1"), what="the second waits for the key")
         user.rollback()
         waiting.join()
 
