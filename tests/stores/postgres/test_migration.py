@@ -156,6 +156,8 @@ def test_jobs_in_every_state_outlive_the_migration_and_go_on(
         "0004_operating",
         "0005_chains",
         "0006_keyed",
+        "0007_keyed_many",
+        "0008_beside",
     ]
 
     records = {record.state: record for record in store.inspection.lookup(list(ids.values())) if record}
@@ -273,7 +275,7 @@ def test_plain_jobs_of_both_releases_are_run_by_both(store: PostgresStore, besid
 def test_a_store_that_meets_the_previous_schema_says_what_to_run(open_store: Open, old_url: str) -> None:
     store = open_store(old_url)
 
-    with pytest.raises(MigrationNeeded, match="has version 1, this release needs 6; run: duly migrate"):
+    with pytest.raises(MigrationNeeded, match="has version 1, this release needs 8; run: duly migrate"):
         store.inspection.lookup([JobId(1)])
 
 

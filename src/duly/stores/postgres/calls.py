@@ -43,6 +43,8 @@ def enqueueing(
     if not any(specs.is_rich(job) for job in jobs):
         parameters = columns.new_jobs(jobs, own=own, now=now)
         return Call("enqueue_jobs", parameters, lambda rows: _stored(rows, jobs))
+    if (among := columns.keyed_jobs(jobs, own=own, now=now)) is not None:
+        return Call("enqueue_keyed_jobs", among, lambda rows: _keyed(rows, jobs, first))
     parameters = {
         "specs": specs.specs(jobs),
         "args": Blobs([job.args for job in jobs]),

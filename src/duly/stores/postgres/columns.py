@@ -17,6 +17,7 @@ from duly.core.names import key_of, suspect_key
 from duly.stores.postgres.arrays import Blobs, Doubles, Longs, moments, texts, words
 
 T = TypeVar("T")
+A = TypeVar("A", str, Blobs)
 
 _STEPS: Final = 32
 _BATCH: Final = 128
@@ -32,7 +33,7 @@ _SPECIAL: Final = (
     "ordering_key", "fair", "batch",
 )  # fmt: skip
 _special: Final = attrgetter(*_SPECIAL)
-_KEYS: Final = frozenset({"tags", "unique", "ordering_key", "fair"})
+_KEYS: Final = frozenset({"tags", "unique", "ordering_key", "fair", "idempotency"})
 _beside_keys: Final = attrgetter(*(name for name in _SPECIAL if name not in _KEYS))
 _NOTHING_SPECIAL: Final = _special(NewJob("", "", b""))
 _NOTHING_BESIDE: Final = _beside_keys(NewJob("", "", b""))
@@ -48,7 +49,7 @@ def seconds(span: timedelta | None) -> float | None:
     return None if span is None else max(-_LONGEST, min(span.total_seconds(), _LONGEST))
 
 
-def filled(values: list[T | None], form: Callable[[Iterable[T | None]], str]) -> str | None:
+def filled(values: list[T | None], form: Callable[[list[T | None]], A]) -> A | None:
     """An array, or None where it would hold nothing but NULLs: unnest fills those in."""
     return None if values.count(None) == len(values) else form(values)
 
@@ -71,8 +72,8 @@ def alike(jobs: Sequence[NewJob], *, now: datetime | None) -> dict[str, Any] | N
 
 
 def keyed(job: NewJob, *, own: bool, now: datetime | None) -> dict[str, Any] | None:
-    """The parameters of enqueue_keyed_job.sql; None when this job has more to it than tags and keys."""
-    if _beside_keys(job) != _NOTHING_BESIDE or job.serialise or (job.fair and job.tenant):
+    """The parameters of enqueue_keyed_job.sql; None when this job has more than tags and these two keys."""
+    if job.idempotency is not None or not _only_keys(job):
         return None
     unique, ordering = job.unique, job.ordering_key
     return {
@@ -82,9 +83,38 @@ def keyed(job: NewJob, *, own: bool, now: datetime | None) -> dict[str, Any] | N
         "live": None if unique is None else unique.live,
         "replace": None if unique is None else unique.replace,
         "ordering_key": ordering,
-        "ordering": None if ordering is None else key_of(ordering_name(job.queue, job.tenant, ordering)),
+        "ordering": _ordering(job),
         "own": own,
     }
+
+
+def keyed_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict[str, Any] | None:
+    """The parameters of enqueue_keyed_jobs.sql; None when one of these jobs has more to it than tags and keys."""
+    if not all(map(_only_keys, jobs)):
+        return None
+    unique = [job.unique for job in jobs]
+    return {
+        **_plain(jobs),
+        "idempotency": filled([job.idempotency for job in jobs], Blobs),
+        "unique": filled([None if key is None else key.digest for key in unique], Blobs),
+        "live": filled([None if key is None else key.live for key in unique], words),
+        "replace": filled([None if key is None else key.replace for key in unique], words),
+        "ordering_keys": filled([job.ordering_key for job in jobs], texts),
+        "orderings": filled([_ordering(job) for job in jobs], words),
+        "own": own,
+        "now": now,
+    }
+
+
+def _only_keys(job: NewJob) -> bool:
+    """Whether it is ready at once, in a lane of its queue, and carries no jobs of its own."""
+    return _beside_keys(job) == _NOTHING_BESIDE and not job.serialise and not (job.fair and job.tenant)
+
+
+def _ordering(job: NewJob) -> int | None:
+    if job.ordering_key is None:
+        return None
+    return key_of(ordering_name(job.queue, job.tenant, job.ordering_key))
 
 
 def _shared(job: NewJob, args: bytes | Blobs, now: datetime | None) -> dict[str, Any]:
@@ -108,6 +138,18 @@ def _shared(job: NewJob, args: bytes | Blobs, now: datetime | None) -> dict[str,
 def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict[str, Any]:
     """The parameters of enqueue_jobs.sql."""
     return {
+        **_plain(jobs),
+        "delays": filled([job.delay for job in jobs], spans),
+        "run_at": filled([job.run_at for job in jobs], moments),
+        "expires": filled([job.expires for job in jobs], spans),
+        **holders(jobs),
+        "own": own,
+        "now": now,
+    }
+
+
+def _plain(jobs: Sequence[NewJob]) -> dict[str, Any]:
+    return {
         "queues": texts([job.queue for job in jobs]),
         "queue_keys": words([queue_key(job.queue) for job in jobs]),
         "suspect_keys": words([lane_of_suspects(job.queue) for job in jobs]),
@@ -115,9 +157,6 @@ def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict
         "task_keys": words([queue_key(job.task) for job in jobs]),
         "args": Blobs([job.args for job in jobs]),
         "priorities": words([job.priority for job in jobs]),
-        "delays": filled([job.delay for job in jobs], spans),
-        "run_at": filled([job.run_at for job in jobs], moments),
-        "expires": filled([job.expires for job in jobs], spans),
         "timeouts": filled([job.timeout for job in jobs], spans),
         "attempts": filled([job.attempts for job in jobs], words),
         "tenants": filled([job.tenant or None for job in jobs], texts),
@@ -125,9 +164,6 @@ def new_jobs(jobs: Sequence[NewJob], *, own: bool, now: datetime | None) -> dict
         "tags": filled(["\n".join(job.tags) or None for job in jobs], texts),
         "correlations": filled([job.correlation_id for job in jobs], texts),
         "triggers": filled([job.trigger for job in jobs], texts),
-        **holders(jobs),
-        "own": own,
-        "now": now,
     }
 
 

@@ -50,6 +50,7 @@ _DIRECT: Final = frozenset(
         "enqueue_jobs",
         "enqueue_rich_jobs",
         "enqueue_keyed_job",
+        "enqueue_keyed_jobs",
         "keep_steps",
     }
 )

@@ -19,9 +19,9 @@ ROLES: Final = (PRODUCER, WORKER, VIEWER, OPERATOR, SERVER)
 
 # Names without their versions: what a release calls, and what the one before it calls, is the same role's.
 _PRODUCES: Final = """
-enqueue enqueue_one enqueue_alike enqueue_keyed answer lookup once open_batch close_batch cancel_batch finish_batches
-positions_behind pressures turn_away crossings fills use hold_limit give_back observe limits put_schedule
-remove_schedule schedules key_of
+enqueue enqueue_one enqueue_alike enqueue_keyed enqueue_keyed_many answer lookup once open_batch close_batch
+cancel_batch finish_batches positions_behind pressures turn_away crossings fills use hold_limit give_back observe
+limits put_schedule remove_schedule schedules key_of
 """
 _WORKS: Final = """
 exchange arguments steps keep_steps extend report beat beats register disown reap promote sweep retain announce_dead
@@ -39,12 +39,12 @@ draining parked_tasks ids_after ids_before key_of count_ready count_scheduled co
 due_schedules foresee_redrive
 """
 _OPERATES: Final = """
-enqueue enqueue_one enqueue_alike enqueue_keyed turn_away ask_cancel cancel cancel_batch finish_batches settle_cancel
-redrive purge run_now run_at reprioritise pause resume resume_key override lift set_plan set_breaker start_operation
-set_operation advance_operation drain_worker pause_schedule resume_schedule remove_schedule put_schedule
-advance_schedule fire_schedule fail_schedule silence_alert end_silence mark_dead hold_dead succeed_dead job_parts
-announce_dead put_token revoke_token token forget_secret audit_page audit_seals audit_entries audit_totals
-append_audit sealed reseal sealed_elsewhere
+enqueue enqueue_one enqueue_alike enqueue_keyed enqueue_keyed_many turn_away ask_cancel cancel cancel_batch
+finish_batches settle_cancel redrive purge run_now run_at reprioritise pause resume resume_key override lift set_plan
+set_breaker start_operation set_operation advance_operation drain_worker pause_schedule resume_schedule
+remove_schedule put_schedule advance_schedule fire_schedule fail_schedule silence_alert end_silence mark_dead
+hold_dead succeed_dead job_parts announce_dead put_token revoke_token token forget_secret audit_page audit_seals
+audit_entries audit_totals append_audit sealed reseal sealed_elsewhere
 """
 _SERVES: Final = (
     "token touch_tokens take_answers fill_answers release_answers kept_answer secrets keep_secret"

@@ -103,7 +103,12 @@ class PostgresStore:
         self.sealed: SealedStore = PostgresSealed(self._database)
         self.alerts: AlertStore = PostgresAlerts(self._database)
         self.tallies: TallyStore = PostgresTallies(self._database)
-        duties = (self.answers.forget, self.audits.follow, self.audits.seal, self.tallies.fold)
+        duties: dict[str, Callable[[], object]] = {
+            "answers": self.answers.forget,
+            "audited": self.audits.follow,
+            "unsealed": self.audits.seal,
+            "tally": self.tallies.fold,
+        }
         self.upkeep: UpkeepStore = PostgresUpkeep(self._database, jobs.stragglers, duties)
         self.capabilities = replace(CAPABILITIES, rings=notify)
 

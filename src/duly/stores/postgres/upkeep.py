@@ -4,11 +4,13 @@ Knows when a scan may start behind dead entries; what is done in each step is a 
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Final
 
 from duly.core.defaults import PURGE_NOTICE
+from duly.core.operating import TALLY_LAG
 from duly.stores.postgres.batching import follow_soon
 from duly.stores.postgres.columns import queue_key, seconds, utc
 from duly.stores.postgres.database import Database
@@ -28,9 +30,9 @@ class PostgresUpkeep:
         self,
         database: Database,
         stragglers: Callable[[], int],
-        duties: Sequence[Callable[[], object]] = (),
+        duties: Mapping[str, Callable[[], object]] = MappingProxyType({}),
     ) -> None:
-        """`duties` are done by whoever has swept, each in a transaction of its own."""
+        """`duties`, by their names in due_beside_1, are done by whoever has swept, each in a transaction of its own."""
         self._database = database
         self._stragglers = stragglers
         self._duties = duties
@@ -53,15 +55,17 @@ class PostgresUpkeep:
             "unknown_after": seconds(unknown_after),
             "poison": poison,
             "grace": seconds(grace),
+            "lag": seconds(TALLY_LAG),
             "now": self._database.now(),
         }
-        ran, expired, orphans, overdue, abandoned, unparked, shed = self._database.call(
+        ran, expired, orphans, overdue, abandoned, unparked, shed, due = self._database.call(
             "sweep_jobs", parameters
         )[0]
         if not ran:
             return Swept(ran=False)
-        for duty in self._duties:
-            duty()
+        for name, duty in self._duties.items():
+            if name in due:
+                duty()
         return Swept(
             expired=expired,
             orphans=orphans,
