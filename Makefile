@@ -101,7 +101,7 @@ bench-peers: services ## The same beside other queues, each installed for it (PE
 	bench/peers/setup.sh
 	$(BIN)/python -m bench.peers.run --peers '$(or $(PEERS),all)' $(options)
 
-bench-flat: services ## Does PostgreSQL stay as fast under old snapshots, millions of jobs and their retention? (options=…)
+bench-flat: services ## Do the stores stay as fast under old snapshots, millions of jobs and their retention? (options=…)
 	$(BIN)/python -m bench.flat $(options)
 
 bench-control: services ## What do keys, tenants, limits and depths cost? (options='--write docs/performance.md')
@@ -128,7 +128,6 @@ bench-short: services ## One iteration of each measurement, to see that they run
 	$(BIN)/python -m bench.latency --once
 	$(BIN)/python -m bench.worker_path --once
 	$(BIN)/python -m bench.engine_sqlite --once
-	$(BIN)/python -m bench.flat_sqlite --once
 	$(BIN)/python -m bench.beside --once
 	$(BIN)/python -m bench.remote --once
 	$(BIN)/python -m bench.flat --once

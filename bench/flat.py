@@ -1,17 +1,20 @@
-"""`make bench-flat`: does duly on PostgreSQL stay as fast as it was, whatever lies in the database?
+"""`make bench-flat`: does duly stay as fast as it was, whatever lies in the database?
 
-A curve, a table and targets met or missed for each part, of the product (its App and `duly worker`) on a server of
-the bench's own under /tmp, which needs up to 25 GB. `--once` is tiny: its verdicts mean nothing.
+A curve, a table and targets met or missed for each part, of the product (its App and `duly worker`) on a PostgreSQL
+server of the bench's own under /tmp, which needs up to 25 GB, and of its store on SQLite files. `--once` is tiny: its
+verdicts mean nothing.
 """
 
 import argparse
+import subprocess
+import sys
 from collections.abc import Callable
 
 from bench.flatness import growing, pinned, retaining, sized, standing
 from bench.flatness.report import Report, machine
 from bench.flatness.server import server
 
-PARTS = ("pinned", "sized", "retention", "growth", "standing")
+PARTS = ("pinned", "sized", "retention", "growth", "standing", "sqlite")
 SHORT = {
     "flow": 2_000,
     "probes": 10,
@@ -39,6 +42,7 @@ def main() -> int:
         "retention": lambda: _retention(options, report),
         "growth": lambda: _growth(options, report),
         "standing": lambda: _standing(options, report),
+        "sqlite": lambda: _sqlite(options, report),
     }
     for part in options.parts.split(","):
         parts[part]()
@@ -105,6 +109,13 @@ def _standing(options: argparse.Namespace, report: Report) -> None:
     with server(options.postgres, shared_preload_libraries="pg_stat_statements") as started:
         report.say(machine(started))
         standing.run(started, report, options.jobs, options.idle)
+
+
+def _sqlite(options: argparse.Namespace, report: Report) -> None:
+    report.title("SQLite, in each journal mode")
+    command = [sys.executable, "-m", "bench.flat_sqlite", *(["--once"] if options.once else [])]
+    if subprocess.run(command, check=False).returncode:
+        report.missed.append("SQLite")
 
 
 if __name__ == "__main__":
