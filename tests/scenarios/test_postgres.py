@@ -242,6 +242,20 @@ def test_the_store_keeps_its_promises_behind_a_transaction_pooler(
     conformance.check(case, PooledPlace(postgres_database, pooled))
 
 
+def test_a_transaction_of_the_store_needs_no_second_session_of_a_pooler(
+    postgres: PostgresServer, postgres_database: str
+) -> None:
+    pooler = Pooler(postgres.port, size=1)
+    store = open_store(postgres_database.replace(f":{postgres.port}", f":{pooler.port}"), notify=False)
+
+    with store.transaction() as connection:
+        (stored,) = store.enqueue_on(connection, [NewJob("default", "work", b"{}")])
+
+    assert store.inspection.lookup([stored.id])[0] is not None
+    store.close()
+    pooler.close()
+
+
 def test_an_empty_database_is_migrated_through_a_transaction_pooler(
     pooler: Pooler, empty_postgres_url: str, postgres: PostgresServer
 ) -> None:

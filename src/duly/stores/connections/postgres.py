@@ -27,15 +27,34 @@ _BAD_DATA: Final = ("22", "23", "54")
 class CallersConnection:
     """What a store needs to know to trust a caller's connection."""
 
-    def __init__(self, text: bytes, own: Callable[[], Identity], where: str, url: str) -> None:
-        """`text` asks for an Identity; `own()` reads the store's, and blocks."""
+    def __init__(
+        self,
+        text: bytes,
+        own: Callable[[], Identity],
+        checked: Callable[[Identity], Identity],
+        where: str,
+        url: str,
+    ) -> None:
+        """`text` asks for an Identity; `own()` reads the store's, and blocks; `checked` is one that a connection of the
+        store's own told."""
         self._text = text
         self._read_own = own
+        self._checked = checked
         self._own: Identity | None = None
         self._where = where
         self._url = url
         self._fit: WeakSet[Any] = WeakSet()
+        self._ours: WeakSet[Any] = WeakSet()
         self._guard = threading.Lock()
+        self._reading = threading.Lock()
+
+    def is_ours(self, connection: object) -> None:
+        """This connection is the store's own, lent for a transaction: it tells where the store is without a second one.
+
+        Behind a pooler the second could wait for ever, for a session that somebody holds who waits for a second, too.
+        """
+        with self._guard:
+            self._ours.add(connection)
 
     def run(self, connection: object, text: bytes, parameters: Mapping[str, Any]) -> Answer:
         """Run one statement in the caller's transaction. ConnectionMismatch with the fix; the driver's own errors pass
@@ -44,11 +63,8 @@ class CallersConnection:
         joined = kind_of(connection).on_server(connection)
         with _told_as_ours():
             if self._is_new(joined.remembered_by):
-                self._own = self._own or self._read_own()
                 found = joined.run(self._text, {}).rows[0]
-                if found != self._own:
-                    self._own = self._read_own()
-                self._remember(joined.remembered_by, found)
+                self._remember(joined.remembered_by, found, self._is_where(joined.remembered_by, found))
             answer = joined.run(text, parameters)
         if answer.pending:
             ambient.joined(joined.remembered_by, self._url)
@@ -59,12 +75,9 @@ class CallersConnection:
         joined = await kind_of(connection).aon_server(connection)
         with _told_as_ours():
             if self._is_new(joined.remembered_by):
-                self._own = self._own or await asyncio.to_thread(self._read_own)
                 found = (await joined.run(self._text, {})).rows[0]
-                if found != self._own:
-                    # The server may have been restarted since.
-                    self._own = await asyncio.to_thread(self._read_own)
-                self._remember(joined.remembered_by, found)
+                own = await asyncio.to_thread(self._is_where, joined.remembered_by, found)
+                self._remember(joined.remembered_by, found, own)
             answer = await joined.run(text, parameters)
         if answer.pending:
             ambient.joined(joined.remembered_by, self._url)
@@ -74,8 +87,21 @@ class CallersConnection:
         with self._guard:
             return remembered_by not in self._fit
 
-    def _remember(self, remembered_by: object, found: Row) -> None:
-        if found != self._own:
+    def _is_where(self, remembered_by: object, found: Row) -> Identity:
+        """The store's own identity. Blocks; only one thread of a process asks for it."""
+        with self._guard:
+            ours = remembered_by in self._ours
+        if ours:
+            return self._checked(found)
+        with self._reading:
+            own = self._own
+            if own is None or found != own:
+                # Not known yet, or the server was restarted since.
+                own = self._own = self._read_own()
+            return own
+
+    def _remember(self, remembered_by: object, found: Row, own: Identity) -> None:
+        if found != own:
             raise ConnectionMismatch(
                 f"this connection leads to another database or server than the App's own, {self._where}: jobs "
                 "enqueued there would never be seen. Pass a connection to the App's database, or make an App for it"

@@ -82,7 +82,7 @@ class PostgresStore:
         self._notify = notify
         self._database = Database(url, schema, clock, pool)
         self._callers = CallersConnection(
-            statement("read_identity", schema), self._own_identity, self._database.where, url
+            statement("read_identity", schema), self._own_identity, self._checked, self._database.where, url
         )
         jobs = PostgresJobs(self._database)
         self.jobs: JobStore = jobs
@@ -121,6 +121,7 @@ class PostgresStore:
 
         It comes from the pool, `kept` or not."""
         with self._database.transaction() as connection:
+            self._callers.is_ours(connection)
             ambient.joined(connection, self.url)
             try:
                 yield connection
@@ -140,6 +141,7 @@ class PostgresStore:
         try:
             await connection.set_isolation_level(psycopg.IsolationLevel.READ_COMMITTED)
             async with connection.transaction():
+                self._callers.is_ours(connection)
                 ambient.joined(connection, self.url)
                 yield connection
         except psycopg.Error as error:
@@ -213,7 +215,9 @@ class PostgresStore:
         return call.read(answer.rows), answer.pending
 
     def _own_identity(self) -> Identity:
-        found = self._database.call("read_identity")[0]
+        return self._checked(self._database.call("read_identity")[0])
+
+    def _checked(self, found: Identity) -> Identity:
         if found[-1] is None:
             version = self.schema.version()
             raise migration_needed(
