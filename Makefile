@@ -111,8 +111,7 @@ bench-web: services ## How long do the dashboard and the look-ups of the API tak
 	$(BIN)/python -m bench.web $(options)
 
 bench-beside: services ## Measures what the application in the same database feels, NOTIFY, PgBouncer, and a far database
-	$(BIN)/python -m bench.beside
-	$(BIN)/python -m bench.remote
+	$(BIN)/python -m bench.beside; beside=$$?; $(BIN)/python -m bench.remote && exit $$beside
 
 bench-upload: .venv/.ready ## How long does a sender of a picture wait while the worker has its hands full? (options='--uploads 1000')
 	$(BIN)/python -m bench.upload $(options)
