@@ -48,8 +48,8 @@ class CallersConnection:
         self._guard = threading.Lock()
         self._reading = threading.Lock()
 
-    def is_ours(self, connection: object) -> None:
-        """This connection is the store's own, lent for a transaction: it tells where the store is without a second one.
+    def lends(self, connection: object) -> None:
+        """Lends the store's own connection for a transaction: it tells where the store is without a second one.
 
         Behind a pooler the second could wait for ever, for a session that somebody holds who waits for a second, too.
         """
@@ -64,7 +64,9 @@ class CallersConnection:
         with _told_as_ours():
             if self._is_new(joined.remembered_by):
                 found = joined.run(self._text, {}).rows[0]
-                self._remember(joined.remembered_by, found, self._is_where(joined.remembered_by, found))
+                self._remember(
+                    joined.remembered_by, found, self._where_the_store_is(joined.remembered_by, found)
+                )
             answer = joined.run(text, parameters)
         if answer.pending:
             ambient.joined(joined.remembered_by, self._url)
@@ -76,7 +78,7 @@ class CallersConnection:
         with _told_as_ours():
             if self._is_new(joined.remembered_by):
                 found = (await joined.run(self._text, {})).rows[0]
-                own = await asyncio.to_thread(self._is_where, joined.remembered_by, found)
+                own = await asyncio.to_thread(self._where_the_store_is, joined.remembered_by, found)
                 self._remember(joined.remembered_by, found, own)
             answer = await joined.run(text, parameters)
         if answer.pending:
@@ -87,7 +89,7 @@ class CallersConnection:
         with self._guard:
             return remembered_by not in self._fit
 
-    def _is_where(self, remembered_by: object, found: Row) -> Identity:
+    def _where_the_store_is(self, remembered_by: object, found: Row) -> Identity:
         """The store's own identity. Blocks; only one thread of a process asks for it."""
         with self._guard:
             ours = remembered_by in self._ours

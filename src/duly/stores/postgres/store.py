@@ -121,7 +121,7 @@ class PostgresStore:
 
         It comes from the pool, `kept` or not."""
         with self._database.transaction() as connection:
-            self._callers.is_ours(connection)
+            self._callers.lends(connection)
             ambient.joined(connection, self.url)
             try:
                 yield connection
@@ -141,7 +141,7 @@ class PostgresStore:
         try:
             await connection.set_isolation_level(psycopg.IsolationLevel.READ_COMMITTED)
             async with connection.transaction():
-                self._callers.is_ours(connection)
+                self._callers.lends(connection)
                 ambient.joined(connection, self.url)
                 yield connection
         except psycopg.Error as error:
