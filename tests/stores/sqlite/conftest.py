@@ -125,3 +125,15 @@ def claim(store: Store, incarnation: Incarnation, most: int = 1) -> tuple[Claime
 
 def exists(store: Store, ids: list[JobId]) -> list[bool]:
     return [record is not None for record in store.inspection.lookup(ids)]
+
+
+def log_statements(monkeypatch: pytest.MonkeyPatch, ran: list[str]) -> None:
+    """Let every connection that is opened from now on note what it runs."""
+    really = sqlite3.connect
+
+    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = really(*arguments, **options)
+        connection.set_trace_callback(ran.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect)

@@ -10,7 +10,7 @@ from duly.core.lifecycle import Event, State
 from duly.core.registration import QueuePolicy, Registration, TaskPolicy
 from duly.stores.sqlite.store import SQLiteStore
 from duly.testing.conformance.bench import ended
-from tests.stores.sqlite.conftest import Connect, Open, worker
+from tests.stores.sqlite.conftest import Connect, Open, log_statements, worker
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -144,6 +144,30 @@ def test_a_limit_holds_for_every_handle_on_the_file(open_store: Open) -> None:
 
     assert len(jobs) == 2
     assert other.control.limits(["resource:api"])[0].running == 2
+
+
+def test_a_claim_asks_a_limit_once_however_many_jobs_miss_it(
+    open_store: Open, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    log_statements(monkeypatch, asked)
+    store = open_store()
+    store.schema.migrate()
+    incarnation = worker(store)
+    limited(store, max_running=5)
+    put(store, [NewJob("default", "ok", b"{}")] * 60)
+    held = exchange(store, incarnation, 60).claimed
+    for one in held:
+        store.jobs.exchange(incarnation, [ended(one, Event.complete)], None)
+    ((waiting,),) = rows(connect, "select count(*) from duly_ready where since is not null")
+    assert isinstance(waiting, int)
+    asked.clear()
+
+    taken = exchange(store, incarnation, 60).claimed
+
+    assert (len(held), len(taken)) == (5, 5)
+    assert waiting - len(taken) >= 5
+    assert len([one for one in asked if "breaker_state" in one and "json_each" in one]) <= 2
 
 
 def test_a_limit_that_is_raised_by_hand_lets_jobs_go_at_once(store: SQLiteStore) -> None:

@@ -4,7 +4,6 @@ import sqlite3
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +14,7 @@ from duly.core.keys import idempotency_digest, once_digest, unique_digest
 from duly.core.lifecycle import Event, Outcome, State
 from duly.stores.sqlite.store import SQLiteStore
 from duly.testing.clock import FakeClock
-from tests.stores.sqlite.conftest import Connect, Open, claim, exists, job, put, worker
+from tests.stores.sqlite.conftest import Connect, Open, claim, exists, job, log_statements, put, worker
 from tests.stores.sqlite.processes import complete
 
 KEY = unique_digest("ok", "", "order:7")
@@ -184,7 +183,7 @@ def test_plain_jobs_touch_no_table_of_keys_follow_ups_or_steps(
     open_store: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    _log_statements(monkeypatch, ran)
+    log_statements(monkeypatch, ran)
     store = open_store("truncate")
     store.schema.migrate()
     ran.clear()
@@ -234,15 +233,3 @@ def test_no_key_is_left_once_a_batch_of_all_kinds_has_completed(store: SQLiteSto
 def _leave_keys(connection: sqlite3.Connection, keys: list[tuple[bytes, int, int | bool]]) -> None:
     connection.executemany("insert or replace into duly_unique_key (key, id, live) values (?, ?, ?)", keys)
     connection.commit()
-
-
-def _log_statements(monkeypatch: pytest.MonkeyPatch, ran: list[str]) -> None:
-    """Let every connection that is opened from now on note what it runs."""
-    really = sqlite3.connect
-
-    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        connection: sqlite3.Connection = really(*arguments, **options)
-        connection.set_trace_callback(ran.append)
-        return connection
-
-    monkeypatch.setattr(sqlite3, "connect", connect)

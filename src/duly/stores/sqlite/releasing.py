@@ -13,7 +13,7 @@ from duly.core.names import key_of
 from duly.stores.sqlite.bounds import Bounds, bounds_of
 from duly.stores.sqlite.session import Session
 from duly.stores.sqlite.transport import ids_text
-from duly.stores.sqlite.usage import Use, keep, use_of
+from duly.stores.sqlite.usage import Use, bound_of, keep, use_of, uses_of
 
 _CHUNK: Final = 50
 _FIRST: Final = -(2**63)
@@ -103,16 +103,17 @@ def crown(session: Session, key: int, policy: str, *, paused: bool) -> None:
 
 def first_of(session: Session, key: int, policy: str) -> int | None:
     """The first job of a key that is live, or dead where those behind wait for it; who is neither leaves the order."""
-    after = 0
+    # Nearly always the first of them is the one, and each is looked up in five tables.
+    after, most = 0, 1
     while True:
-        rows = session.rows("select_next_keyed", key=key, after=after, most=_CHUNK)
+        rows = session.rows("select_next_keyed", key=key, after=after, most=most)
         for id, live, dead in rows:
             if live or (dead and policy != "skip_dead"):
                 return int(id)
             session.run("delete_keyed", key=key, id=id)
-        if len(rows) < _CHUNK:
+        if len(rows) < most:
             return None
-        after = rows[-1][0]
+        after, most = rows[-1][0], _CHUNK
 
 
 def give_back(session: Session, incarnation: int, ids: str) -> None:
@@ -135,7 +136,11 @@ def freed(session: Session, keys: Sequence[int]) -> None:
 
 def let_go(session: Session, bounds: Bounds, names: Iterable[str]) -> int:
     """As many as these limits allow now; how many. What time alone opens gets its time."""
-    uses = [use_of(session, bounds, name) for name in names]
+    # Each once: many jobs wait for one limit, and to count what holds it is work for each time it is asked.
+    asked = [(name, bound_of(session, bounds, name)) for name in dict.fromkeys(names)]
+    if not asked:
+        return 0
+    uses = uses_of(session, asked)
     moved = sum(_let_go(session, use) for use in uses)
     keep(session, uses)
     return moved
