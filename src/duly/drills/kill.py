@@ -17,7 +17,7 @@ from duly.drills.ground import Ground, tasks_of
 from duly.drills.plan import Order, Outward, Point, Seen, Struck, Told
 from duly.drills.report import Finding, Report, missing, repeated, shown
 
-_LAST_WORDS: Final = 1.0
+_LAST_WORDS: Final = 5.0
 _KINDS: Final = {
     "line": "before a line",
     "inside": "inside a line",
@@ -131,6 +131,13 @@ def _judge(report: Report, ground: Ground, life: _Life, point: Point, usual: dic
         report.add(Finding(one.sentence(why), file, line))
 
 
+def _is_told(life: _Life, order: Order) -> bool:
+    """Whether the worker has written down the last that can come of this order."""
+    if order.point is not None:
+        return life.struck is not None
+    return any(point.kind == "after ack" for point in life.points)
+
+
 def _live(ground: Ground, order: Order, patience: float) -> _Life:
     ground.put_back()
     n = ground.next_number()
@@ -157,9 +164,9 @@ def _live(ground: Ground, order: Order, patience: float) -> _Life:
     ground.enqueue([job])
     life.records = ground.until_over(n, patience, look)
     # A job's end may be visible before its worker has died, or said its last words.
-    end = time.monotonic() + (_LAST_WORDS if order.point is not None else 0.0)
+    end = time.monotonic() + _LAST_WORDS
     look()
-    while life.struck is None and time.monotonic() < end:
+    while not _is_told(life, order) and time.monotonic() < end:
         ground.never.wait(0.02)
         look()
     return life
